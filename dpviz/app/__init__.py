@@ -23,6 +23,8 @@ _STYLE = """<style>
 [data-testid="stSidebarHeader"] { padding-bottom: 0; margin-bottom: 0; }
 [data-testid="stSidebar"] .st-key-draw { position: sticky; bottom: 0; z-index: 2; padding: 0.5rem 0; background: SIDEBAR; }
 [data-testid="stSidebarContent"] { scroll-padding-bottom: 5rem; }
+:has(> .st-key-bar) { position: sticky; bottom: 0; z-index: 20; max-height: 60dvh; overflow: auto; }
+.st-key-bar { gap: 0.4rem; padding: 0.6rem 0 0.8rem; border-top: 1px solid rgba(128, 128, 128, 0.35); background: PAPER; }
 .st-key-figures [role="tab"]:not(:focus-visible) { scroll-margin-bottom: -3000px; }
 .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
@@ -75,8 +77,11 @@ def main() -> None:
     title = "dpviz" if page is start else f"{page.title} - dpviz"
     st.set_page_config(page_title=title, page_icon=str(folder("assets") / "logo.svg"), layout="wide")
     st.logo(folder("assets") / "logo.svg", size="small")
-    sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
-    st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
+    paper, sidebar = (
+        str(st.get_option(f"theme.{st.context.theme.type or 'light'}.{name}") or "transparent")
+        for name in ("backgroundColor", "secondaryBackgroundColor")
+    )
+    st.html(_STYLE.replace("SIDEBAR", sidebar).replace("PAPER", paper))
     page.run()
     if page in (compare, learn, papers):
         with st.sidebar:

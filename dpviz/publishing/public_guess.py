@@ -135,17 +135,6 @@ def is_level_of(regions: Regions, released: Regions, level: int) -> bool:
     return name in released.levels and set(released.ids_of(released.levels.index(name) + 1)) == set(regions.ids_of(level))
 
 
-def count_residents(domain: Domain) -> int:
-    """Return how many residents the towns of GeoNames in a domain have; 0 on a plain plane.
-
-    >>> count_residents(Domain(bounds=(-118.7, 33.7, -117.8, 34.4), crs="EPSG:4326", order=4)) > 1_000_000
-    True
-    """
-    towns = read_towns()
-    inside = _find_cells(domain, towns.longitude, towns.latitude) >= 0
-    return int(towns.population[inside].sum(dtype=np.int64))
-
-
 def _cells_anywhere(domain: Domain, records: int, rng: np.random.Generator) -> Integers:
     """Choose lattice cells evenly, of a domain with a mask among the open ones."""
     if domain.mask is None:

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 LARGEST_MESSAGE = 5_000_000
+HOW_MANY = re.compile("^How many .*, about\\?")  # the one answer of Curate that no file gives
 # Streamlit's own frontend looks for its server below the page that was opened first, then at the root.
 KNOWN_404 = re.compile(r"/(start|points|trips|areas|compare|learn|papers|release|help)/_stcore/(health|host-config)$")
 
@@ -97,7 +98,13 @@ def open_drawer(page, name):
     page.get_by_role("heading", name=name, exact=True).wait_for()
 
 
-def draw(page):
+def draw(page, records="1000000"):
+    """Say how many records there are, about, and pay."""
+    number = page.get_by_role("spinbutton", name=HOW_MANY)
+    if number.input_value() == "":
+        number.fill(records)
+        number.press("Enter")
+        page.get_by_text(re.compile("^About [\\d,]+ useful")).wait_for()
     page.get_by_role("button", name="Run and pay").click()
 
 

@@ -1,5 +1,8 @@
 """What a page shows, as a person reads it, and what its session and the ledger hold."""
 
+import re
+
+from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from tests.scenes import unpack
 
@@ -45,12 +48,13 @@ def captions(app):
 def missing(app):
     """What the button of Curate waits for, in order."""
     lists = [as_read(each) for each in app.markdown if each.value.startswith("**Before you can run:**")]
-    return [line.split("[", 1)[1].split("](")[0] for text in lists for line in text.splitlines() if "](#" in line]
+    return [link for text in lists for link in re.findall(r"\[(.*?)\]\(#\w+\)", text)]
 
 
 def noised(calls):
-    """The calls of a mock of noise that put it on records; a dry run puts noise on zeros."""
-    return [call for call in calls.call_args_list if call.args[0].any()]
+    """The calls of a mock of noise that put it on records: a dry run puts it on zeros, and a rehearsal with made-up records is seeded."""
+    streams = [(call, next(arg for arg in call.args if isinstance(arg, Entropy))) for call in calls.call_args_list]
+    return [call for call, stream in streams if call.args[0].any() and not stream.simulation]
 
 
 def texts(app):

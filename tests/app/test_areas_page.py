@@ -50,7 +50,7 @@ from tests.app.seen import (
 from tests.app.start import AREA_REGIONS, VISITS, areas_uploaded, pages_app, query_of
 from tests.app.test_opened_config import choose as choose_files
 from tests.app.test_opened_config import opened as configuration_opened
-from tests.app.walk import ROOT, go, open_drawer, open_tab, press_draw, protect, public, truth_switch
+from tests.app.walk import ROOT, go, open_drawer, open_tab, press_draw, protect, public, say_how_many, truth_switch
 from tests.often import often
 from tests.scenes import unpack
 
@@ -452,7 +452,7 @@ class TestCurate:
             "areas_uploaded": ("city_visits.csv", (folder / "city_visits.csv").read_bytes()),
         }
         app = choose_files(app, **files)
-        assert missing(app) == []
+        assert missing(say_how_many(app)) == []
         app = fine(press_draw(app))
         what = areas_drawn(app)
         assert (what.data.counts.contributions, what.data.counts.unit) == (3, "person")
@@ -476,7 +476,7 @@ class TestCurate:
         tables["dataset"] = {"name": "visits", "unit": "record", "cap_epsilon": 2}
         app = fine(configuration_opened(tables, "areas", areas_app(CURATE)))
         app = choose_files(app, areas_regions_uploaded=("regions.csv", AREA_REGIONS), areas_uploaded=("visits.csv", VISITS))
-        assert missing(app) == []
+        assert missing(say_how_many(app)) == []
         assert areas_drawn(fine(press_draw(app))).release.receipt.total.epsilon == 0.25
         assert app.session_state["areas config"].draft.run.noise == "Laplace"
 
@@ -502,7 +502,7 @@ class TestCurate:
         box = {"area": [4.6, 45.5, 5.1, 46.0]} if kind == "Hexagons" else {"bounds": [4.6, 45.5, 5.1, 46.0], "crs": "EPSG:4326"}
         assert tables["regions"] == ({"h3": [4, 5]} if kind == "Hexagons" else {"squares": [2, 3]}) | box
         again = choose_files(fine(configuration_opened(tables, "areas", areas_app(CURATE))), areas_uploaded=("homes.csv", HOMES))
-        assert missing(again) == []
+        assert missing(say_how_many(again)) == []
         (saved,) = [each.value.split("\n", 1)[1] for each in again.code if each.value.startswith("# dpviz release")]
         assert tomllib.loads(saved)["regions"] == tables["regions"]
 

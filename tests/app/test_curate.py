@@ -45,7 +45,6 @@ from tests.app.seen import (
     scenes,
     texts,
     trips_drawn,
-    warnings,
 )
 from tests.app.start import (
     CURATE,
@@ -62,7 +61,7 @@ from tests.app.start import (
     trips_uploaded,
     uploaded,
 )
-from tests.app.walk import choose, go, name_dataset, press_draw, protect
+from tests.app.walk import choose, go, name_dataset, press_draw, protect, say_how_many
 
 TYPED = {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}
 
@@ -76,14 +75,17 @@ class TestMissing:
             "Drag a box on the map, or type the bounds of the domain.",
         ]
         (listed,) = [each.value for each in app.markdown if "Before you can run" in each.value]
-        assert [f"(#{card})" in line for card, line in zip(("whom", "where", "where"), listed.splitlines()[2:], strict=True)] == [True] * 3
+        assert re.findall(r"\]\(#(\w+)\)", listed) == ["whom", "where", "where"]
         protect(app)
         app.text_input(key="crs").set_value("EPSG:4326")
         app.selectbox(key="frame").set_value("World")
-        (last,) = missing(good(app.run()))
-        assert last.startswith("Say the most that may ever be spent on it")
-        app = name_dataset(app)
-        assert (missing(app), app.button(key="draw").disabled) == ([], False)
+        guess, account = missing(good(app.run()))
+        assert guess.startswith("Say how many records there are, about")
+        assert account.startswith("Say the most that may ever be spent on it")
+        app = say_how_many(name_dataset(app))
+        assert (missing(app), app.button(key="draw").disabled) == ([], True)
+        (known,) = [each for each in app.checkbox if each.label == "I know that most of this is noise"]
+        assert not good(known.check().run()).button(key="draw").disabled
 
     def test_a_column_of_coordinates_that_has_no_usual_name_is_asked_for_at_once(self):
         app = uploaded(b"wo,lat\n-100,40\n", unit=None, frame="World")
@@ -132,13 +134,14 @@ class TestExpectedError:
         labelled(app.number_input, "How many records, about?").set_value(1000)
         app.select_slider(key="good level config").set_value(7)
         good(app.run())
-        assert re.search(r"Only [\d,]+ of 16,384 squares are useful", warnings(app))
-        assert "So it is at every coarser level" in captions(app)
+        assert re.search(r":red.*About 0 useful squares of 16,384 at level 7 .* of an average one, ε 0\.01", texts(app))
+        assert app.button(key="draw").disabled, "mostly noise wants a tick"
         header, arrays = scene(app)
         assert header["panes"][0]["legend"]["title"] == "± in % of the guessed count"
         assert arrays["squares guess"].sum() == 1000
         labelled(app.number_input, "How many records, about?").set_value(1_000_000)
-        assert re.search(r"Most squares are useful up to level [1-6] .{0,2}[\d.]+ km", captions(good(app.run())))
+        (size,) = [each for each in good(app.run()).button if each.key == "suggest level config"]
+        assert re.fullmatch(r"Suggest a size: level [1-6] .{0,2}[\d.]+ km.{0,2}", size.label)
         table = dv.expected_errors(
             dv.Quadtree(height=8), dv.load_sample("la_residents", size=256).domain, dv.PureBudget("0.01"), records=1_000_000, spread=TOWNS
         ).by_level
@@ -158,9 +161,10 @@ class TestExpectedError:
         app.select_slider(key="good level config").set_value(4)
         assert words not in captions(good(app.run()))
 
-    def test_an_adaptive_mechanism_is_expected_on_the_residents_of_towns_not_on_nothing(self):
+    def test_what_an_adaptive_mechanism_makes_of_nothing_is_not_shown(self):
         app = points_app(CURATE | {"sample": "la_residents", "order": "8", "mechanism": "path_tree", "settings": "{}"})
-        assert "As if each of 1,000,000 residents of towns had one" in captions(app)
+        assert "once it is said how many there are" in captions(app)
+        assert "± " not in texts(app)
 
     def test_the_epsilon_of_a_wanted_error_is_found_and_used(self):
         app = points_app(CURATE)
@@ -207,7 +211,7 @@ class TestExpectedError:
         assert "good use config" not in keys(app.button)
 
     def test_trips_have_levels_of_pairs(self):
-        assert "in a pair of division to division" in texts(fine(trips_app(CURATE_TRIPS)))
+        assert "in a pair of airport to airport" in texts(fine(trips_app(CURATE_TRIPS)))
 
 
 def names_on(app):
@@ -439,9 +443,9 @@ class TestRegionsMap:
     def test_it_shows_the_level_of_the_third_card_with_its_expected_error_and_keeps_the_view(self):
         app = fine(trips_app(CURATE_TRIPS))
         first, bounds = self.pane(app), scene(app)[0]["bounds"]
-        said = next(each.value for each in app.markdown if "in a pair of division to division" in each.value)
+        said = next(each.value for each in app.markdown if "in a pair of airport to airport" in each.value)
         error = said.split("**")[1]
-        assert first["title"] == f"Expected error: {error} in each pair of division to division"
+        assert first["title"] == f"Expected error: {error} in each pair of airport to airport"
         assert first["arcs"] is None
         good(app.select_slider(key="good level trips config").set_value(2).run())
         second = self.pane(app)

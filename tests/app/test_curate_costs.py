@@ -181,6 +181,7 @@ def points_with_a_box(actions, folder, write):
     actions.drag_box()
     if write is write_csv:
         actions.press(page.get_by_role("button", name="EPSG:4326: "), "the CRS, by where it would lie")
+    actions.type("How many records, about?", MANY)
     page.get_by_text("records in a square of level").first.wait_for()
 
 
@@ -191,6 +192,7 @@ def points_in_a_city(actions, folder):
     actions.type("Records per person, at most", "10")
     actions.choose(POLYGONS, write_city(folder))
     actions.press(page.get_by_role("button", name="EPSG:4326: "), "the CRS of the file of points")
+    actions.type("How many records, about?", MANY)
     page.get_by_text("records in a square of level").first.wait_for()
 
 
@@ -203,9 +205,11 @@ def trips_between_polygons(actions, folder, write):
     actions.press(page.get_by_text("Each person: a column says whose trip a row is"), "whom to protect")
     actions.type("Trips per person, at most", "10")
     actions.press(page.get_by_role("button", name="Protect that a person is added or removed"), "which neighbours")
-    page.get_by_text(re.compile("Expected error: ± .* trips in each pair of district to district")).wait_for()
+    actions.type("How many trips, about?", MANY)
+    page.get_by_text(re.compile("Expected error: ± .* trips in each pair of block to block")).wait_for()
 
 
+MANY = "1000000"  # records that a curator guesses
 POINTS_LINK, TRIPS_LINK = "points?mode=Curate&mechanism=path_tree", "trips?mode=Curate"
 FLOWS = {
     "points in a CSV, in a box": (POINTS_LINK, partial(points_with_a_box, write=write_csv)),

@@ -87,12 +87,21 @@ def name_dataset(app, name=None, cap=10.0):
     return app
 
 
+def say_how_many(app, records=1000):
+    """Guess how many records there are, where that is not said yet."""
+    for number in app.number_input:
+        if str(number.key).startswith("good records") and number.value is None:
+            good(number.set_value(records).run())
+    return app
+
+
 def press_draw(app):
     """Press the button that releases; where the page follows its controls, there is none. A second payment is chosen once more."""
     if "draw" not in keys(app.button):
         return app
     name_dataset(app)
-    for again in app.checkbox:
-        if str(again.key).startswith("pay again"):
-            good(again.check().run())
+    say_how_many(app)
+    for tick in app.checkbox:
+        if str(tick.key).startswith(("pay again", "noise known")):
+            good(tick.check().run())
     return good(app.button(key="draw").click().run())

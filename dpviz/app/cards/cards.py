@@ -65,9 +65,9 @@ def show_cards(where: str) -> Cards:
 
 
 def show_missing(cards: Cards) -> None:
-    """List at the button what is missing, in order, each with a link to its card."""
+    """Say at the button what is missing, in order, each sentence a link to its card."""
     if not cards.missing:
         return
     in_order = sorted(cards.missing, key=lambda each: _ORDER.index(each[0]))
-    lines = [f"{number:d}. [{markdown(text)}](#{card})" for number, (card, text) in enumerate(in_order, start=1)]
-    st.markdown("\n".join(["**Before you can run:**", "", *lines]))
+    links = [f"[{markdown(text)}](#{card})" for card, text in in_order]
+    st.markdown(" ".join(["**Before you can run:**", *links]))

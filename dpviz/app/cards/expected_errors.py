@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import streamlit as st
 
 from dpviz.amounts import format_decimal
+from dpviz.app.cards.bargain import Bargain, LevelBargain
 from dpviz.app.cards.cards import GOOD, Cards
 from dpviz.app.cards.public_guess import Guess, choose_guess
 from dpviz.app.components.fields import Field, in_range
@@ -19,20 +21,20 @@ from dpviz.app.jobs.results import Results
 from dpviz.app.session.ledger import Funding
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import carry_out, show_error
+from dpviz.app.state.draft import Draft
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.errors import DpvizError
+from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget, exact
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, dry_run, expected_errors, find_epsilon
 from dpviz.publishing.guessed_records import PublicGuess, guess_records
 from dpviz.publishing.private_data import PrivateData
+from dpviz.publishing.simulated_errors import USEFUL
 from dpviz.view.escape import markdown
 
 _KEPT = 60  # results that a session keeps
-_TIMES = 10  # from which a ratio of error and count is no percentage
 _NOISE_OF_USABLE = 2.5  # an average count is usable if it is so many times its noise
-_LEAST_USEFUL = 0.5  # share of the parts that are useful, below which the card warns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,17 +62,19 @@ class Expected:
         level: the level.
         error: root mean square error of a count; without a guess, from noise alone.
         guess: (k,) guessed counts of the squares of the level; None without a guess, and for regions.
+        bargain: what each level would be worth; None without a guess.
     """
 
     level: int
     error: float
     guess: Integers | None
+    bargain: Bargain | None
 
 
 def show_expected(
     page: FamilyState, cards: Cards, frame: PrivateData | None, levels: Levels | None, unit: str, funding: Funding | None
 ) -> Expected | None:
-    """Show what error a release would have, and find the ε for a wanted error.
+    """Show what error a release would have, and find the ε for a wanted error. Without a guess of the number of records, the button waits.
 
     Args:
         page: state of the page.
@@ -81,43 +85,132 @@ def show_expected(
         funding: the account that would pay; None while it is not known.
 
     Returns:
-        What is expected; None while the frame is missing or does not fit the mechanism.
+        What is expected; None while the frame is missing or does not fit the mechanism, or nothing can be said without a guess.
     """
     if frame is None or levels is None:
         st.caption("The expected error is shown here once whom and where are said.")
         return None
-    level = _choose_level(page, levels)
-    how = page.draft
-    guess = choose_guess(page, frame, unit, lambda: _find_finest(how, frame) is None)
-    budget: dict[str, Any] = {"delta": float(how.run.delta or 0), "gaussian": how.takes_delta}
-    lie: dict[str, Any] = {"records": guess.records, "spread": guess.spread, "pairs": guess.pairs, "like": guess.release}
-    wanted = WantedError(error=1.0, level=level, **budget, **lie)
+    level, guess = _choose_level(page, levels), choose_guess(page, frame, unit)
+    if guess.records is None:
+        cards.ask(GOOD, f"Say how many {unit} there are, about: a public guess, by which the page says what a payment buys.")
+    left = None if funding is None or funding.account is None else funding.account.left
+    question = _Question(how=page.draft, frame=frame, guess=guess, level=level, left=None if left is None else left.get("epsilon"))
     try:
-        mechanism = how.build()
-        table = None if guess.records is None else _expect(mechanism, frame, how.budget(), lie)
-        if table is None:
-            key = ("error", mechanism, _frame_key(frame), str(how.run.epsilon), wanted)
-            error = _results().answer(key, lambda: compute_error(mechanism, frame, wanted, float(how.run.epsilon or 0)))
-        else:
-            error = table[level]["error"]
+        expected = question.answer(levels)
     except DpvizError as problem:
         cards.ask(GOOD, "Choose settings that fit: the expected error cannot be computed.")
         show_error(str(problem))
         return None
-    if table is None:
-        _describe_noise(error, levels, level, unit)
-    else:
-        _describe(table, levels, level, unit, guess.records or 0)
-    if table is None and not frame.sides and (finest := _find_finest(how, frame)) is not None and level > finest:
-        st.caption(
-            f":orange[The partitions of this mechanism end at level {finest:d}: finer squares are even parts of them, and how wrong that is"
-            " depends on the data.]"
-        )
-    left = None if funding is None or funding.account is None else funding.account.left.get("epsilon")
-    _find_epsilon(page, frame, mechanism, wanted, unit, left)
-    if funding is not None and funding.account is not None:
-        st.caption(f"The cap leaves {amount_text(funding.account.left)}.")
-    return Expected(level=level, error=error, guess=_guess_squares(frame, guess, level))
+    if expected is None:
+        st.caption("This mechanism chooses partitions by the data: what to expect is shown once it is said how many there are, about.")
+        return None
+    _describe(question, expected, levels, unit)
+    _find_epsilon(page, question, unit)
+    if left is not None:
+        st.caption(f"The cap leaves {amount_text(left)}.")
+    return expected
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Question:
+    """What would be released, the guess of what it is released from, and the level whose error is wanted. All of it is public.
+
+    Attributes:
+        how: mechanism and budget.
+        frame: as of `show_expected`.
+        guess: of the data.
+        level: number of the level.
+        left: ε that the account has left; None while that is not known, or counts in another currency.
+    """
+
+    how: Draft
+    frame: PrivateData
+    guess: Guess
+    level: int
+    left: Fraction | None
+
+    @property
+    def lie(self) -> dict[str, Any]:
+        """How the guessed records lie, as `expected_errors` takes it."""
+        return {"records": self.guess.records, "spread": self.guess.spread, "pairs": self.guess.pairs, "like": self.guess.release}
+
+    def wanted(self, error: float) -> WantedError:
+        """Return an error that is wanted at the level."""
+        run = self.how.run
+        return WantedError(error=error, level=self.level, delta=float(run.delta or 0), gaussian=self.how.takes_delta, **self.lie)
+
+    def answer(self, levels: Levels) -> Expected | None:
+        """Compute what to expect; None if partitions depend on the data, of which nothing is guessed."""
+        mechanism, frame, guess = self.how.build(), self.frame, self.guess
+        if guess.records is None:
+            if not frame.sides and self.finest is None:
+                return None
+            key, wanted = ("error", mechanism, _frame_key(frame), str(self.how.run.epsilon), self.level), self.wanted(1.0)
+            error = _results().answer(key, lambda: compute_error(mechanism, frame, wanted, float(self.how.run.epsilon or 0)))
+            return Expected(level=self.level, error=error, guess=None, bargain=None)
+        worth = self._weigh_levels(levels)
+        find = partial(self.find_useful_epsilon, worth[self.level].average)
+        bargain = Bargain(level=self.level, levels=worth, find_epsilon=find)
+        return Expected(level=self.level, error=worth[self.level].error, guess=_guess_squares(frame, guess, self.level), bargain=bargain)
+
+    def _weigh_levels(self, levels: Levels) -> dict[int, LevelBargain]:
+        """Return what each level would be worth; of trips, pairs without any are no parts."""
+        mechanism, frame, budget, lie = self.how.build(), self.frame, self.how.budget(), self.lie
+
+        def compute() -> Any:
+            with st.spinner("Releasing made-up records ..."):
+                return expected_errors(mechanism, frame, budget, **lie).by_level.set_index("level").to_dict("index")
+
+        table = _results().answer(("expected", mechanism, _frame_key(frame), str(budget), *lie.values()), compute)
+        return {
+            number: LevelBargain(
+                name=name,
+                part=levels.part,
+                error=table[number]["error"],
+                average=table[number]["average"],
+                parts=round((self.guess.records or 0) / table[number]["average"]),
+                useful=table[number]["useful"],
+            )
+            for number, name in levels.names.items()
+        }
+
+    @property
+    def finest(self) -> int | None:
+        """The level at which partitions end that do not depend on the data; None for others."""
+
+        def find(mechanism: AnyMechanism, budget: Budget) -> int | None:
+            release: Any = dry_run(mechanism, self.frame, budget)
+            return None if mechanism.depends_on_data(release) else int(release.hierarchy.height)
+
+        mechanism, budget = self.how.build(), self.how.budget()
+        return _results().answer(("finest", mechanism, _frame_key(self.frame), str(budget)), lambda: find(mechanism, budget))
+
+    def has_found(self, wanted: WantedError) -> bool:
+        """Return whether the ε for a wanted error is known."""
+        return self._slot(wanted) in _results()
+
+    def find_epsilon(self, wanted: WantedError) -> FoundEpsilon:
+        """Find the ε for a wanted error."""
+        return _results().answer(self._slot(wanted), lambda: find_epsilon(self.how.build(), self.frame, wanted))  # type: ignore[no-any-return]
+
+    def _slot(self, wanted: WantedError) -> Hashable:
+        return ("epsilon", self.how.build(), _frame_key(self.frame), wanted)
+
+    def find_useful_epsilon(self, average: float) -> float:
+        """Find the ε with which an average part of the level is useful.
+
+        Args:
+            average: its count.
+
+        Raises:
+            SettingError: there is none, or it is more than is left.
+        """
+        found = self.find_epsilon(self.wanted(USEFUL * average))
+        if found.epsilon is None:
+            raise SettingError(found.note)
+        if self.left is not None and Fraction(str(found.epsilon)) > self.left:
+            raise SettingError(f"That needs ε {found.epsilon:g}, more than the cap leaves: take a coarser size.")
+        return float(found.epsilon)
 
 
 def _choose_level(page: FamilyState, levels: Levels) -> int:
@@ -139,48 +232,25 @@ def _guess_squares(frame: PrivateData, guess: Guess, level: int) -> Integers | N
     return cast("PointCounts", points).blocks(level).ravel().astype(np.int64)
 
 
-def _expect(mechanism: AnyMechanism, frame: PrivateData, budget: Budget, lie: dict[str, Any]) -> dict[int, dict[str, float]]:
-    """Return what to expect for a guess, by level and name of the column of `expected_errors`."""
-
-    def compute() -> Any:
-        with st.spinner("Releasing made-up records ..."):
-            return expected_errors(mechanism, frame, budget, **lie).by_level.set_index("level").to_dict("index")
-
-    return _results().answer(("expected", mechanism, _frame_key(frame), str(budget), *lie.values()), compute)
-
-
-def _describe_noise(error: float, levels: Levels, level: int, unit: str) -> None:
-    """Say how large the noise is, and how many records it needs."""
-    st.markdown(f"**± {format_decimal(error, 2)} {unit}** in a {levels.part} of {markdown(levels.names[level])}")
-    needed = _NOISE_OF_USABLE * error * levels.parts_at(level)
-    st.caption(f"Counts of this level are usable from about {needed:,.0f} {unit} in all: type about how many there are.")
-
-
-def _describe(table: dict[int, dict[str, float]], levels: Levels, level: int, unit: str, records: int) -> None:
-    """Say how large the error is beside a guessed count, and on how many parts of the level it is small; name a better level if few."""
-    error, average = table[level]["error"], table[level]["average"]
-    share = f"{format_decimal(100 * error / average, 2)} %" if error < _TIMES * average else f"{error / average:,.0f} times the count"
-    where = f"in a {levels.part} of {markdown(levels.names[level])}"
-    st.markdown(f"**± {format_decimal(error, 2)} {unit}** {where}, {share} of an average one ({format_decimal(average, 2)})")
-    parts = {each: round(records / row["average"]) for each, row in table.items()}  # of trips, pairs without any are no parts
-    useful = {each: row["useful"] for each, row in table.items()}
-    words = f"{useful[level]:,.0f} of {parts[level]:,.0f} {levels.part}s are useful: their error is at most 40 % of their count."
-    if useful[level] >= _LEAST_USEFUL * parts[level]:
-        st.caption(words)
+def _describe(question: _Question, expected: Expected, levels: Levels, unit: str) -> None:
+    """Say how large the error is: beside a guessed count, or else how many records it needs."""
+    error, where = expected.error, f"in a {levels.part} of {markdown(levels.names[expected.level])}"
+    if expected.bargain is not None:
+        worth = expected.bargain.shown
+        average = format_decimal(worth.average, 2)
+        st.markdown(f"**± {format_decimal(error, 2)} {unit}** {where}, {worth.share} of an average one ({average})")
         return
-    st.warning(f"Only {words}")
-    coarser = [each for each in levels.names if each < level]
-    fitting = [each for each in coarser if useful[each] >= _LEAST_USEFUL * parts[each]]
-    if fitting:
-        finest = f"{markdown(levels.names[fitting[-1]])} (± {format_decimal(table[fitting[-1]]['error'], 2)} {unit})"
-        st.caption(f"Most {levels.part}s are useful up to {finest}. A larger ε or fewer levels help, too.")
-    else:
-        st.caption("So it is at every coarser level: choose a larger ε or fewer levels." if coarser else "A larger ε helps.")
+    st.markdown(f"**± {format_decimal(error, 2)} {unit}** {where}")
+    needed = _NOISE_OF_USABLE * error * levels.parts_at(expected.level)
+    st.caption(f"Counts of this level are usable from about {needed:,.0f} {unit} in all.")
+    if not question.frame.sides and (finest := question.finest) is not None and expected.level > finest:
+        st.caption(
+            f":orange[The partitions of this mechanism end at level {finest:d}: finer squares are even parts of them, and how wrong that is"
+            " depends on the data.]"
+        )
 
 
-def _find_epsilon(
-    page: FamilyState, frame: PrivateData, mechanism: AnyMechanism, wanted: WantedError, unit: str, left_to_spend: Fraction | None
-) -> None:
+def _find_epsilon(page: FamilyState, question: _Question, unit: str) -> None:
     """Ask for a wanted error, and find the ε that it needs once that is asked for; one above what is left is not offered."""
     label = f"Wanted: at most ± {unit}"
     left, right = st.columns([3, 2], vertical_alignment="bottom")
@@ -189,21 +259,20 @@ def _find_epsilon(
     error = field.value
     if not field.show(left.number_input, value=None, placeholder="for example 20", format="%.12g") or error is None:
         return
-    question = replace(wanted, error=float(error))
-    slot = ("epsilon", mechanism, _frame_key(frame), question)
+    wanted = question.wanted(float(error))
     asked = right.button("Which ε?", key=f"good find {page.key}", width="stretch")
-    if not asked and slot not in _results():
+    if not asked and not question.has_found(wanted):
         return
     try:
         with st.spinner("Searching ..."):
-            found: FoundEpsilon = _results().answer(slot, lambda: find_epsilon(mechanism, frame, question))
+            found = question.find_epsilon(wanted)
     except DpvizError as problem:
         show_error(str(problem))
         return
     if found.epsilon is None:
         st.caption(f":orange[{markdown(found.note)}]")
         return
-    if left_to_spend is not None and Fraction(str(found.epsilon)) > left_to_spend:
+    if question.left is not None and Fraction(str(found.epsilon)) > question.left:
         st.caption(f":orange[That needs ε {found.epsilon:g}, more than the cap leaves: read a coarser level, or want less.]")
         return
     left, right = st.columns([3, 2], vertical_alignment="center")
@@ -214,20 +283,6 @@ def _find_epsilon(
         width="stretch",
         on_click=carry_out(lambda: page.change(run={"epsilon": exact(found.epsilon, "ε")})),
     )
-
-
-def _find_finest(how: Any, frame: PrivateData) -> int | None:
-    """Return the level at which partitions end that do not depend on the data; None for others, and for what cannot be built."""
-
-    def find(mechanism: AnyMechanism, budget: Budget) -> int | None:
-        release: Any = dry_run(mechanism, frame, budget)
-        return None if mechanism.depends_on_data(release) else int(release.hierarchy.height)
-
-    try:
-        mechanism, budget = how.build(), how.budget()
-        return _results().answer(("finest", mechanism, _frame_key(frame), str(budget)), lambda: find(mechanism, budget))
-    except DpvizError:
-        return None
 
 
 def _frame_key(frame: PrivateData) -> Hashable:

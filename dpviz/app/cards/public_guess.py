@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
@@ -15,13 +13,12 @@ from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import show_error
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.private_data import PrivateData
-from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, check_guess, count_residents, guess_total
+from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, check_guess, guess_total
 from dpviz.release.base import NoisyRelease
 from dpviz.release.files import read_release
 
-MOST_RECORDS, MOST_RESIDENTS, USUAL_RECORDS = 10_000_000, 1_000_000, 100_000
+MOST_RECORDS = 10_000_000
 LARGEST_BUNDLE = 200_000_000  # bytes
-_ADAPTIVE = "This mechanism chooses partitions by the data."
 _CHOOSE_BUNDLE = ":orange[Choose the earlier release: the bundle (zip) that this app or the command line made.]"
 
 
@@ -42,17 +39,13 @@ class Guess:
     release: NoisyRelease | None = None
 
 
-def choose_guess(page: FamilyState, frame: PrivateData, unit: str, needs_guess: Callable[[], bool]) -> Guess:
-    """Ask how many records there are, about, and how they lie.
-
-    Where the partitions of points depend on the data and no number is typed, the residents of towns are the guess; elsewhere there is
-    none then. An earlier release gives both.
+def choose_guess(page: FamilyState, frame: PrivateData, unit: str) -> Guess:
+    """Ask how many records there are, about, and how they lie. The number is never filled in; an earlier release gives both.
 
     Args:
         page: state of the page.
         frame: domain or regions, unit and bound; its records are not used.
         unit: what is counted, in the plural.
-        needs_guess: returns whether the partitions of the mechanism depend on the data.
     """
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
@@ -70,17 +63,11 @@ def choose_guess(page: FamilyState, frame: PrivateData, unit: str, needs_guess: 
             return Guess(records=None)
         label = "On how many pairs of the finest level, about?"
         return Guess(records=records, pairs=_choose_number(page, "pairs", label, "all of them"))
-    if records is not None or not needs_guess() or frame.sides:
-        return Guess(records=records, spread=spread)
-    domain: Any = frame.frame
-    residents = min(count_residents(domain), MOST_RESIDENTS)  # of towns in the domain
-    guess = f"As if each of {residents:,} residents of towns had one" if residents else f"As if there were {USUAL_RECORDS:,} {unit}"
-    st.caption(f"{_ADAPTIVE} {guess}: type a better guess.")
-    return Guess(records=residents or USUAL_RECORDS, spread=spread)
+    return Guess(records=records, spread=spread)
 
 
 def _choose_number(page: FamilyState, part: str, label: str, placeholder: str) -> int | None:
-    text = "A guess from public knowledge, not from the data. With it, errors are compared with counts."
+    text = "A guess from public knowledge, not from the data: errors are compared with counts of that many."
     within = in_range(label, 1, MOST_RECORDS, optional=True)
     field = Field.of(page, "guess", part, key=f"good {part} {page.key}", label=label, problem=within)
     return field.value if field.show(st.number_input, value=None, step=1000, help=text, placeholder=placeholder) else None

@@ -11,13 +11,14 @@ import streamlit as st
 from dpviz.app.cards.cards import RELEASED, show_cards
 from dpviz.app.cards.expected_errors import show_expected
 from dpviz.app.components.panes import load_deck, panes
+from dpviz.app.components.scroll import scroll_to
 from dpviz.app.components.words import verdict_row
 from dpviz.app.modes.family_page import FamilyPage
 from dpviz.app.modes.header import NO_EXPORT, WATERMARK, curate_row, truth_switch
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
 from dpviz.app.modes.sidebar import curate_controls
 from dpviz.app.payment.paid_list import show_waiting
-from dpviz.app.payment.pay import show_account, show_button
+from dpviz.app.payment.pay import show_account, show_bar, show_files
 from dpviz.app.payment.release_files import show_bundle
 from dpviz.app.session import drafts
 from dpviz.app.session.ledger import find_paid, show_missing_ledger
@@ -43,7 +44,7 @@ def show_curate(page: FamilyPage, protected: str) -> None:
     with st.container():
         show_missing_ledger()
     declared_map, cards = st.container(), show_cards(page.where)
-    account, button, released, publish = (st.container() for _ in range(4))
+    account, files, released, publish, bar = (*(st.container() for _ in range(4)), st.container(key="bar"))
     declared, fits = curate_controls(page, cards)
     data, how = declared.data, state.draft
     draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []  # of one press
@@ -53,14 +54,20 @@ def show_curate(page: FamilyPage, protected: str) -> None:
         counts, unit = page.counts_of(declared) if fits else None, page.unit_of(data)
         expected = show_expected(state, cards, counts, None if counts is None else page.levels_of(counts), unit, funding)
         page.below_errors(counts, expected)
-    with button:
-        show_button(state, data, draws, cards, funding, lambda: releases.pay(data, funding))
+    bargain = None if expected is None else expected.bargain
+    bought = "" if bargain is None else bargain.shown.text
+    with bar:
+        fits = show_bar(state, data, draws, cards, funding, bargain, lambda: releases.pay(data, funding, bought)) and fits
+    with files:
+        if data is not None and fits:
+            show_files(state, data, draws, funding)
     with declared_map:
         page.show_declared(declared, expected, unit)
     what = releases.newest()
     with released:
         if what is not None:
             st.subheader("Released", anchor=RELEASED)
+            scroll_to(RELEASED, f"{state.key} {what.number}")
             _show_draw(page, what.number, data is not None and what.data.counts is data.counts)
     with publish:  # the way to the bundle, or releases that wait for it
         if what is not None and (paid := find_paid(what.release)) is not None:
@@ -93,6 +100,8 @@ def _begin_release(what: Any, how: Draft, *, same_data: bool) -> None:
     if not (same_data and what.draft.same_draw(how)):
         stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
         st.caption(f":orange[{stale}]")
+    if what.bought:
+        st.markdown(f"You expected {markdown(what.bought)}. The release says of itself:")
     for run in what.runs:
         verdict_row(run.release, run.title if len(what.runs) > 1 else "")
     truth_switch(what.data)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from dpviz.app.cards.bargain import Bargain, show_bargain
 from dpviz.app.cards.cards import ACCOUNT, DATA, Cards, show_missing
 from dpviz.app.components.code import show_release_code
 from dpviz.app.components.fields import show_lock
@@ -39,15 +40,16 @@ def show_account(page: FamilyState, data: LoadedData | None, draws: Draws, cards
     return funding
 
 
-def show_button(
+def show_bar(
     page: FamilyState,
     data: LoadedData | None,
     draws: Draws,
     cards: Cards,
     funding: Funding | None,
+    bargain: Bargain | None,
     draw: Callable[[], object],
-) -> None:
-    """Show what is missing, and the button that says what it pays.
+) -> bool:
+    """Show the bar that stays on screen: what is missing, what a press buys, and the button that says what it pays.
 
     Args:
         page: state of the page.
@@ -55,25 +57,34 @@ def show_button(
         draws: mechanisms and budgets of the releases that one press makes.
         cards: say what is missing.
         funding: the account that pays.
+        bargain: what a press buys; None while it is not known.
         draw: pays for the releases and makes them.
+
+    Returns:
+        Whether all fields hold what they may.
     """
-    is_wrong = show_lock()
-    if is_wrong:
-        cards.ask(DATA, "Correct what is marked as wrong.")
-    elif data is not None and draws:
-        page.remember(data)  # before the draw: the user may open the Release page while the release is made
-    show_missing(cards)
-    locked = bool(cards.missing) or data is None or funding is None or not draws
-    if not locked and funding is not None:
-        locked = funding.account is not None and not choose_again(funding.account)
-    label = f"Run and pay {_cost(draws, funding)}".strip()
-    if st.button(label, type="primary", width="stretch", disabled=locked, key="draw") and not locked:
+    price, (left, right) = _cost(draws, funding), st.columns([3, 1], vertical_alignment="center")
+    with left:
+        is_wrong = show_lock()
+        if is_wrong:
+            cards.ask(DATA, "Correct what is marked as wrong.")
+        elif data is not None and draws:
+            page.remember(data)  # before the draw: the user may open the Release page while the release is made
+        show_missing(cards)
+        takes = show_bargain(page, bargain, price, "" if funding is None or funding.account is None else amount_text(funding.account.left))
+        repeats = funding is not None and funding.account is not None and not choose_again(funding.account)
+    locked = bool(cards.missing) or data is None or funding is None or not draws or not takes or repeats
+    if right.button(f"Run and pay {price}".strip(), type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(page.key, draw, "Paying and releasing ...")
     show_refusal(page.key)
-    if data is not None and draws and not is_wrong:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            save_button(data, page.draft, funding)
-            show_release_code(data, page.draft, [CodeRun(mechanism=mechanism, budget=budget) for mechanism, budget in draws], funding)
+    return not is_wrong
+
+
+def show_files(page: FamilyState, data: LoadedData, draws: Draws, funding: Funding | None) -> None:
+    """Offer the configuration and the code of what a press releases."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        save_button(data, page.draft, funding)
+        show_release_code(data, page.draft, [CodeRun(mechanism=mechanism, budget=budget) for mechanism, budget in draws], funding)
 
 
 def _cost(draws: Draws, funding: Funding | None) -> str:

@@ -35,6 +35,7 @@ class OneRelease(Generic[Output, Data, Evaluation]):
         account: name of the account in the ledger that paid; None in Teach.
         evaluation: the comparison with the truth, made together with the run; None in Curate, where it is made when it may be seen.
         beside: a release of another mechanism that the same press paid for; None if there is none.
+        bought: what was expected of it before it was paid for, in a phrase; "" in Teach.
     """
 
     release: Output
@@ -45,6 +46,7 @@ class OneRelease(Generic[Output, Data, Evaluation]):
     account: str | None = None
     evaluation: Evaluation | None = None
     beside: Self | None = None
+    bought: str = ""
 
     @property
     def title(self) -> str:
@@ -91,12 +93,13 @@ class Releases(Generic[Output, Data, Evaluation]):
         """Return what was released last in Curate; None before the first release."""
         return newest_result(drawn_slot(self.page))  # type: ignore[no-any-return]
 
-    def pay(self, data: Any, funding: Funding | None) -> None:
+    def pay(self, data: Any, funding: Funding | None, bought: str = "") -> None:
         """Release once with each mechanism in Curate and keep the results. The ledger counts each draw before its noise is drawn.
 
         Args:
             data: data as loaded.
             funding: account that pays for the draws.
+            bought: what is expected of the first mechanism, in a phrase.
 
         Raises:
             SettingError: a reference, which is not private, is chosen; nothing is spent.
@@ -125,6 +128,7 @@ class Releases(Generic[Output, Data, Evaluation]):
                 number=number,
                 account=paid.account.name,
                 beside=made,
+                bought=bought,
             )
             slot.append(made)
 

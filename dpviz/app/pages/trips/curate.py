@@ -37,7 +37,7 @@ def list_levels(trips: TripCounts) -> Levels:
     """Return the levels of pairs of regions."""
     regions, ends = trips.regions, trips.ends
     names = {level: f"{name} to {ends.levels[level - 1]}" for level, name in enumerate(regions.levels, start=1)}
-    return Levels(names=names, usual=min(names), part="pair", parts_at=lambda level: regions.size(level) * ends.size(level))
+    return Levels(names=names, usual=max(names), part="pair", parts_at=lambda level: regions.size(level) * ends.size(level))
 
 
 @st.fragment

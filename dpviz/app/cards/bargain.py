@@ -1,0 +1,147 @@
+"""What a payment buys, beside its price: how many parts of a level are useful, and how far off they are. All from public values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dpviz.amounts import format_decimal
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.widgets import carry_out
+from dpviz.errors import DpvizError
+from dpviz.privacy.budget import exact
+from dpviz.view.escape import markdown
+
+LEAST_USEFUL = 0.5  # share of the parts of a level that are useful, from which on the level is
+_TIMES = 10  # from which a ratio of error and count is no percentage
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelBargain:
+    """What one level of a release would be worth.
+
+    Attributes:
+        name: of the level.
+        part: what a count of the level is, such as "square".
+        error: root mean square error of a count.
+        average: count of an average part, by the curator's public guess.
+        parts: number of parts.
+        useful: of how many of them the error is at most 40 % of the count.
+    """
+
+    name: str
+    part: str
+    error: float
+    average: float
+    parts: int
+    useful: float
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether most parts are useful."""
+        return self.useful >= LEAST_USEFUL * self.parts
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the error of an average part is larger than its count, or no part is useful."""
+        return self.error > self.average or self.useful < 1
+
+    @property
+    def share(self) -> str:
+        """The error beside an average count, in words.
+
+        >>> LevelBargain(name="1.1 km", part="square", error=49.6, average=48.8, parts=4096, useful=25).share
+        '102 %'
+        """
+        if self.error >= _TIMES * self.average:
+            return f"{self.error / self.average:,.0f} times the count" if self.average else "more than the count"
+        return f"{format_decimal(100 * self.error / self.average, 3)} %"
+
+    @property
+    def text(self) -> str:
+        """What it is, in one phrase.
+
+        >>> LevelBargain(name="1.1 km", part="square", error=49.6, average=48.8, parts=4096, useful=25).text
+        'about 25 useful squares of 4,096 at 1.1 km, ± 102 % of an average one'
+        """
+        return f"about {self.useful:,.0f} useful {self.part}s of {self.parts:,} at {self.name}, ± {self.share} of an average one"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bargain:
+    """What a payment buys.
+
+    Attributes:
+        level: number of the level that it is said of.
+        levels: what each level would be worth, by their numbers, the coarsest first.
+        find_epsilon: finds the ε with which an average part of the level is useful; a `DpvizError` says why there is none.
+    """
+
+    level: int
+    levels: Mapping[int, LevelBargain]
+    find_epsilon: Callable[[], float]
+
+    @property
+    def shown(self) -> LevelBargain:
+        """What the level is worth."""
+        return self.levels[self.level]
+
+    @property
+    def useful_level(self) -> int | None:
+        """The finest coarser level of which most parts are useful; None if there is none."""
+        return max((number for number, worth in self.levels.items() if number < self.level and worth.is_useful), default=None)
+
+
+def show_bargain(page: FamilyState, bargain: Bargain | None, price: str, left: str) -> bool:
+    """Show what a press buys, with suggestions where most of it is of no use; return whether the curator takes it.
+
+    What is mostly noise wants a tick, and each other bargain of this kind another one.
+
+    Args:
+        page: state of the page.
+        bargain: what is bought; None while it is not known.
+        price: the budget of the press, in words; "" while it is not known.
+        left: what the account has left, in words; "" while it is not known.
+    """
+    if bargain is None:
+        return False
+    worth = bargain.shown
+    text = f"{worth.text[:1].upper()}{worth.text[1:]}" + (f", {price}" if price else "") + (f" of {left} left" if price and left else "")
+    st.markdown(f":red[**{markdown(text)}**]" if worth.is_noise else markdown(text))
+    if not worth.is_useful:
+        _suggest(page, bargain)
+    if not worth.is_noise:
+        return True
+    return st.checkbox("I know that most of this is noise", key=f"noise known {page.key} {worth.text} {price}")
+
+
+def _suggest(page: FamilyState, bargain: Bargain) -> None:
+    """Offer a coarser level of which most parts are useful, and the ε with which those of this level are; one press each."""
+    useful = bargain.useful_level
+    with st.container(horizontal=True):
+        if useful is not None:
+            st.button(
+                f"Suggest a size: {bargain.levels[useful].name}",
+                key=f"suggest level {page.key}",
+                on_click=carry_out(lambda: page.set("guess", level=useful)),
+            )
+        st.button("Suggest ε", key=f"suggest epsilon {page.key}", on_click=carry_out(lambda: _take_epsilon(page, bargain)))
+    if problem := st.session_state.get(_slot(page)):
+        st.caption(f":orange[{markdown(problem)}]")
+
+
+def _take_epsilon(page: FamilyState, bargain: Bargain) -> None:
+    """Set the ε with which most parts of the level are useful, or say that there is none."""
+    try:
+        epsilon = bargain.find_epsilon()
+        page.change(run={"epsilon": exact(epsilon, "ε")})
+        st.session_state.pop(_slot(page), None)
+    except DpvizError as error:
+        st.session_state[_slot(page)] = str(error)
+
+
+def _slot(page: FamilyState) -> str:
+    """Return the key under which the session keeps why no ε was suggested."""
+    return f"no epsilon {page.key}"

@@ -1,0 +1,67 @@
+"""What a payment buys: useful levels, noise that wants a tick, and suggestions that are recomputed before they are shown."""
+
+import re
+
+import pytest
+
+from dpviz.app.cards.bargain import LevelBargain
+from tests.app.seen import fine, good, texts
+from tests.app.start import CURATE, pages_app, points_app
+from tests.app.walk import say_how_many
+
+TOWN = CURATE | {"sample": "la_residents", "size": "1000", "order": "8", "settings": '{"height":8}', "epsilon": "0.1"}
+
+
+def worth(useful=25.0, error=49.6):
+    return LevelBargain(name="1.1 km", part="square", error=error, average=48.8, parts=4096, useful=useful)
+
+
+def bargain(app):
+    """What the bar says: useful parts, all parts, error in percent of an average one."""
+    useful, parts, share = re.search(r"About ([\d,]+) useful \w+s of ([\d,]+) at .*?, ± ([\d.]+) ?% of an average one", texts(app)).groups()
+    return int(useful.replace(",", "")), int(parts.replace(",", "")), float(share)
+
+
+def button(app, key):
+    return next(each for each in app.button if each.key == f"{key} config")
+
+
+@pytest.mark.parametrize(
+    ("of", "noise", "useful"),
+    [
+        (worth(), True, False),
+        (worth(error=30.0), False, False),
+        (worth(useful=0.4, error=30.0), True, False),
+        (worth(useful=2048), True, True),
+    ],
+)
+def test_it_is_noise_where_the_error_is_larger_than_the_count_or_nothing_is_useful(of, noise, useful):
+    assert (of.is_noise, of.is_useful) == (noise, useful)
+
+
+def test_the_suggested_size_is_one_of_which_most_parts_are_useful():
+    app = say_how_many(points_app(TOWN), 100_000)
+    useful, parts, _ = bargain(app)
+    assert useful < parts / 2
+    fine(button(app, "suggest level").click().run())
+    useful, parts, _ = bargain(app)
+    assert useful >= parts / 2
+
+
+def test_the_suggested_epsilon_makes_an_average_part_useful_and_one_above_the_cap_is_not_taken():
+    app = say_how_many(points_app(TOWN), 100_000)
+    assert bargain(app)[2] > 40
+    fine(button(app, "suggest epsilon").click().run())
+    assert bargain(app)[2] <= 40
+    epsilon = app.session_state["config"].draft.run.epsilon
+    fine(app.number_input(key="good records config").set_value(100).run())
+    fine(button(app, "suggest epsilon").click().run())
+    assert "more than the cap leaves" in " ".join(each.value for each in app.caption)
+    assert app.session_state["config"].draft.run.epsilon == epsilon
+
+
+@pytest.mark.parametrize("at", ["trips", "areas"])
+def test_every_family_says_it_once_the_number_is_said_and_never_before(at):
+    app = good(pages_app(at, {"mode": "Curate"}))
+    assert "useful" not in texts(app)
+    assert re.search(r"About [\d,]+ useful (pairs|regions) of [\d,]+ at .* of an average one", texts(say_how_many(app, 1_000_000)))
