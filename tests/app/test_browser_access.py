@@ -120,7 +120,7 @@ def test_at_200_percent_all_can_be_reached_and_nothing_overlaps(loaded, name):
             open_drawer(page, "Method")
         until(lambda: bottom(box(page, ".fills .tools")) <= bottom(box(page, ".canvas")), "tools on the map")
         check_apart(page, ".st-key-first-row", ".canvas", ".said", ".slider", ".chip", ".st-key-status", ".st-key-drawer")
-        check_apart(page, ".st-key-pane-left", ".st-key-pane-shown", ".fills .tools")
+        check_apart(page, ".st-key-pane-0", ".st-key-pane-1", ".fills .tools")
         for part in (".chip >> nth=-1", ".slider", ".said", ".st-key-drawer", ".canvas"):
             page.locator(part).first.scroll_into_view_if_needed()
         check_width(page)
@@ -144,7 +144,7 @@ def test_paper_has_maps_with_titles_and_legends_sentence_and_epsilon_and_no_cont
     assert all(title.bounding_box()["width"] > 20 for title in page.locator(".canvas .title").all())
     for seen in (".canvas .legend:not(:empty)", ".said", ".rail .name", ".chip"):
         assert page.locator(seen).first.is_visible()
-    for control in (".st-key-first-row", ".st-key-drawer", ".st-key-pane-left", ".canvas .tools", ".split", ".dpviz-skip"):
+    for control in (".st-key-first-row", ".st-key-drawer", ".st-key-pane-0", ".canvas .tools", ".split", ".dpviz-skip"):
         assert not page.locator(control).first.is_visible(), control
     assert min(pane_colours(page)) > 50
     page.emulate_media(media="screen")

@@ -80,7 +80,7 @@ class TestMissing:
         app.text_input(key="crs").set_value("EPSG:4326")
         app.selectbox(key="frame").set_value("World")
         guess, account = missing(good(app.run()))
-        assert guess.startswith("Say how many records there are, about")
+        assert guess.startswith("Say about how many records there are")
         assert account.startswith("Say the most that may ever be spent on it")
         app = say_how_many(name_dataset(app))
         assert (missing(app), app.button(key="draw").disabled) == ([], True)

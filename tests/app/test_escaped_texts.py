@@ -220,7 +220,7 @@ PAGE_CHOICE = "st.segmented_control('Data', list(loaded), default=next(iter(load
 PAGE_CHOICE += ", persist_state='session')"
 # Fixed words of the app or of a caller, names of pages, numbers and colours, by the file where they are ours.
 OURS_IN_FILES = {
-    "__init__.py": ("st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")",),
+    "__init__.py": ("paper", "sidebar"),  # colours of the theme
     "cards/file_questions.py": ("fault",),
     "cards/columns.py": ("noun", "text", "title"),
     "pages/compare/controls.py": ("names", "option", "text", "title"),
@@ -250,8 +250,7 @@ OURS_IN_FILES = {
         *("section_of_page.title", "target_page.title", "page.key", "pages()[key].title"),
         *("section.body", "section.key", "section.title"),
     ),
-    "cards/public_guess.py": ("unit",),
-    "cards/expected_errors.py": ("unit", "levels.part"),
+    "cards/expected_errors.py": ("unit", "levels.part", "worth.share"),
     "pages/learn/page.py": ("what", "help_text"),
     "pages/learn/path.py": ("label", "name"),
     "pages/papers.py": ("color", "icon"),
@@ -271,7 +270,8 @@ OURS_IN_FILES = {
     "cards/text_format.py": ("chosen.describe(kind)",),
     "pages/trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
     "pages/trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget
-    "modes/shown_runs.py": ("partial(name_map_of, page.view.panes)", "name(other)"),
+    "cards/bargain.py": ("bargain.levels[useful].name",),
+    "modes/shown_runs.py": ("state.view.main", "partial(name_map_of, page.view.panes)", "name(other)"),
     "cards/unit.py": ("titles.__getitem__", "noun", "question.place"),
     "components/words.py": ("further_lines", "of", "title", "help_text"),
 }

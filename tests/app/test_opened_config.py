@@ -38,7 +38,7 @@ from dpviz.space.domain import Domain
 from tests.app.components.test_code import blocks
 from tests.app.seen import captions, errors, fine, good, labelled, missing
 from tests.app.start import BARE, CURATE, CURATE_TRIPS, JOURNEYS, PLACES, REGIONS, pages_app, query_of, uploaded
-from tests.app.walk import ROOT, go, name_dataset, protect, to_mode
+from tests.app.walk import ROOT, go, name_dataset, protect, say_how_many, to_mode
 from tests.hostile import NAMES
 from tests.often import each_often, often
 from tests.publishing.configs import STUDY, changed
@@ -233,7 +233,7 @@ class TestPoints:
         text = saved(choose(app, uploaded=("homes.csv", content)))
         assert from_tables(tables_of(text)) == from_tables(tables)
         again = same_again(text, "points", uploaded=("homes.csv", content))
-        assert missing(again) == []
+        assert missing(say_how_many(again)) == []
 
     @pytest.mark.slow
     def test_what_was_chosen_by_hand_comes_back(self):
@@ -381,7 +381,7 @@ class TestTrips:
     def test_what_is_opened_is_saved_again(self, tables, files):
         text = saved(choose(opened(tables, "trips"), **files))
         assert from_tables(tables_of(text)) == from_tables(tables)
-        assert missing(same_again(text, "trips", **files)) == []
+        assert missing(say_how_many(same_again(text, "trips", **files))) == []
 
     @pytest.mark.parametrize("key", often(MECHANISMS.of("trips"), 2))
     def test_each_mechanism(self, key):

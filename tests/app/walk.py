@@ -99,9 +99,14 @@ def press_draw(app):
     """Press the button that releases; where the page follows its controls, there is none. A second payment is chosen once more."""
     if "draw" not in keys(app.button):
         return app
+    return good(ready_to_pay(app).button(key="draw").click().run())
+
+
+def ready_to_pay(app):
+    """Answer what the button waits for: the account, about how many records there are, and what is ticked."""
     name_dataset(app)
     say_how_many(app)
     for tick in app.checkbox:
         if str(tick.key).startswith(("pay again", "noise known")):
             good(tick.check().run())
-    return good(app.button(key="draw").click().run())
+    return app

@@ -25,6 +25,7 @@ from dpviz.app.state.draft import Draft
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError, SettingError
+from dpviz.families import POINT_FAMILY
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget, exact
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, dry_run, expected_errors, find_epsilon
@@ -92,7 +93,7 @@ def show_expected(
         return None
     level, guess = _choose_level(page, levels), choose_guess(page, frame, unit)
     if guess.records is None:
-        cards.ask(GOOD, f"Say how many {unit} there are, about: a public guess, by which the page says what a payment buys.")
+        cards.ask(GOOD, f"Say about how many {unit} there are: a public guess, by which the page says what a payment buys.")
     left = None if funding is None or funding.account is None else funding.account.left
     question = _Question(how=page.draft, frame=frame, guess=guess, level=level, left=None if left is None else left.get("epsilon"))
     try:
@@ -225,7 +226,7 @@ def _choose_level(page: FamilyState, levels: Levels) -> int:
 
 def _guess_squares(frame: PrivateData, guess: Guess, level: int) -> Integers | None:
     """Return (k,) made-up records of the squares of a level of points; None without a guess, and for regions."""
-    if guess.records is None or frame.sides:
+    if guess.records is None or frame.family != POINT_FAMILY.name:
         return None
     public, lie = frame, PublicGuess(records=guess.records, spread=guess.spread, like=guess.release)
     points = _results().answer(("guess", _frame_key(frame), lie), lambda: guess_records(public, lie))

@@ -8,7 +8,7 @@ from dpviz.app.state.kinds import POINTS
 from dpviz.app.state.links import read_link, write_link
 from tests.app.seen import account, captions, drawn, entries, errors, fine, good, keys, labelled, missing
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, points_app, trips_app
-from tests.app.walk import go, open_drawer, open_tab, press_draw
+from tests.app.walk import go, open_drawer, open_tab, press_draw, ready_to_pay
 
 WRONG = "ε must be a number"
 
@@ -36,9 +36,9 @@ def test_what_does_not_fit_stays_and_nothing_runs(link, kind, key, value, messag
     app = points_app(link)
     if link is SMALL:
         open_drawer(app, "Data" if key == "size" else "Method")
+    else:
+        ready_to_pay(app).button(key="draw").click()  # a press that arrives together with what was typed
     before, last = app.session_state["config"], drawn(app)
-    if link is CURATE:
-        app.button(key="draw").click()  # a press that arrives together with what was typed
     assert typed(app, kind, key, value).value == value
     assert message in errors(app)
     assert "by at most a factor" not in captions(app) or key != "epsilon"  # what the ε before promises

@@ -8,7 +8,7 @@ import pytest
 
 from tests.app.seen import captions, errors, fine, good, labelled, missing
 from tests.app.start import CURATE, PLACES, pages_app, query_of, uploaded
-from tests.app.walk import go, name_dataset, protect
+from tests.app.walk import go, name_dataset, protect, ready_to_pay, say_how_many
 from tests.often import often
 
 
@@ -19,7 +19,7 @@ def kept(ledger_path):
 def filled():
     app = uploaded(PLACES, "secret homes.csv", unit=None)
     protect(app, "note", 3)
-    return fine(name_dataset(app, "Homes 2024"))
+    return fine(say_how_many(name_dataset(app, "Homes 2024")))
 
 
 def reloaded(link):
@@ -40,7 +40,7 @@ def test_after_a_reload_only_the_file_is_missing_and_is_asked_for_by_name():
     assert again.selectbox(key="frame").value == "Contiguous United States"
     assert labelled(again.text_input, "Name of the dataset").value == "Homes 2024"
     assert labelled(again.number_input, "Cap, ε").value == 10
-    assert not again.button(key="draw").disabled
+    assert not ready_to_pay(again).button(key="draw").disabled
 
 
 def test_a_reload_keeps_the_level_that_is_shown():
