@@ -192,7 +192,7 @@ class _Question:
 
     def find_epsilon(self, wanted: WantedError) -> FoundEpsilon:
         """Find the ε for a wanted error."""
-        return _results().answer(self._slot(wanted), lambda: find_epsilon(self.how.build(), self.frame, wanted))  # type: ignore[no-any-return]
+        return _results().answer(self._slot(wanted), lambda: find_epsilon(self.how.build(), self.frame, wanted))
 
     def _slot(self, wanted: WantedError) -> Hashable:
         return ("epsilon", self.how.build(), _frame_key(self.frame), wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -121,7 +122,7 @@ class _Views:
         if pane.shows == TRUE and not has_squares(release, self.level, self.zoom):
             return self._keep("truth", partial(SquaresView.of, release, blocks, self.zoom))
         truth = None if what.evaluation is None else what.evaluation.truth
-        options = {"unit": what.data.unit, "truth": truth, "raw": POINTS.view.raw, "about": about}
+        options: dict[str, Any] = {"unit": what.data.unit, "truth": truth, "raw": POINTS.view.raw, "about": about}
         return self._keep(run, partial(ReleaseView.of, release, min(self.level, release.height), **options))
 
     def _keep(self, name: str, make: Callable[..., View]) -> View:
