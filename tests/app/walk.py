@@ -106,7 +106,8 @@ def ready_to_pay(app):
     """Answer what the button waits for: the account, about how many records there are, and what is ticked."""
     name_dataset(app)
     say_how_many(app)
-    for tick in app.checkbox:
-        if str(tick.key).startswith(("pay again", "noise known")):
-            good(tick.check().run())
+    for kind in ("pay again", "noise known"):  # what a second payment buys is said once it is wanted
+        for tick in app.checkbox:
+            if str(tick.key).startswith(kind):
+                good(tick.check().run())
     return app

@@ -17,7 +17,7 @@ def choose_again(account: Account) -> bool:
         text = (
             "1 release of these data is paid for and waits" if waiting == 1 else f"{waiting:,} releases of these data are paid for and wait"
         )
-        st.info(f"{text} on this computer: it can be published without paying again, below or on the Release page.")
+        st.caption(f"{text} on this computer: it can be published without paying again, below or on the Release page.")
     made = "one release of these data was" if account.draws == 1 else f"{account.draws:,} releases of these data were"
     return st.checkbox(f"Pay once more, for another release: {made} paid for before", key=_key(account))
 

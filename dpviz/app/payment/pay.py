@@ -71,9 +71,11 @@ def show_bar(
         elif data is not None and draws:
             page.remember(data)  # before the draw: the user may open the Release page while the release is made
         show_missing(cards)
-        takes = show_bargain(page, bargain, price, "" if funding is None or funding.account is None else amount_text(funding.account.left))
-        repeats = funding is not None and funding.account is not None and not choose_again(funding.account)
-    locked = bool(cards.missing) or data is None or funding is None or not draws or not takes or repeats
+        account = None if funding is None else funding.account
+        takes = account is None or choose_again(account)  # what was paid for before wants a second choice first
+        if takes:
+            takes = show_bargain(page, bargain, price, "" if account is None else amount_text(account.left))
+    locked = bool(cards.missing) or data is None or funding is None or not draws or not takes
     if right.button(f"Run and pay {price}".strip(), type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(page.key, draw, "Paying and releasing ...")
     show_refusal(page.key)
