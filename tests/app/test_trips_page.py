@@ -160,7 +160,7 @@ class TestDrawing:
             changed(trips_app(), left="Second run", second=page_with("trips", mechanism="stability_histogram", settings={}).draft.run)
         )
         titles = [(pane["title"], pane["about"].split(",")[0]) for pane in scene(app)[0]["panes"]]
-        assert titles == [("Released flights, second run", "Stability histogram (SH)"), ("Released flights", "TopDown (InfTDA)")]
+        assert titles == [(f"Released flights, {title}", title) for title in ("Stability histogram (SH)", "TopDown (InfTDA)")]
         assert len(open_drawer(app, "Numbers").metric) == 6
         fine(open_drawer(app, "Method").segmented_control(key="editing").set_value(1).run())
         fine(app.text_input(key="epsilon").set_value("3").run())
