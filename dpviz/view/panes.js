@@ -7,12 +7,12 @@ const held = new WeakMap(), ruler = document.createElement("canvas").getContext(
 const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
 let away = null;  // how the maps were left: they may be gone for a while within a visit of the page, as on another tab
 
+// `data` is the name of the canvas, which the headers of its scenes carry.
 export default function mount({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".canvas");
   if (!held.has(root)) held.set(root, create(root));
   const canvas = held.get(root);
-  canvas.send = (name, value) => setTriggerValue(name, value);
-  canvas.scene = unpack(data);
+  Object.assign(canvas, { name: data, send: (name, value) => setTriggerValue(name, value) });
   attempt(canvas);
   return () => finish(canvas);
 }
@@ -30,6 +30,8 @@ function create(root) {
   canvas.tips = [];
   canvas.watch = new ResizeObserver(() => { if (canvas.deck) resize(canvas); });
   canvas.watch.observe(canvas.map);
+  canvas.take = () => attempt(canvas);
+  globalThis.addEventListener("dpvizpart", canvas.take);
   listen(canvas);
   return canvas;
 }
@@ -50,6 +52,7 @@ function finish(canvas) {
   clearTimeout(canvas.tilesTimer);
   clearTimeout(canvas.hinting);
   canvas.watch.disconnect();
+  globalThis.removeEventListener("dpvizpart", canvas.take);
   for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, canvas.letGo);
   canvas.deck?.finalize();
   held.delete(canvas.root);
@@ -62,26 +65,19 @@ function attempt(canvas) {
     if (!canvas.failed) canvas.send("failed", { reason: String(globalThis.dpvizDeckError).slice(0, 200) });
     canvas.failed = true;
   } else if (!globalThis.dpvizDeck) canvas.waiting = setTimeout(() => attempt(canvas), POLL);
-  else if (hasCells(canvas.scene) && !cornerFinder(globalThis.dpvizDeck.deck)) {
-    globalThis.dpvizDeckError = "this deck.gl does not know the corners of H3 cells";
-    attempt(canvas);
-  } else show(canvas, globalThis.dpvizDeck.deck);
+  else receive(canvas, globalThis.dpvizDeck.deck);
 }
 
-// A message is the length of a JSON header, the header, and the arrays that it names with their types and lengths.
-function unpack(data) {
-  const bytes = (data instanceof Uint8Array ? data : new Uint8Array(data)).slice(), size = new DataView(bytes.buffer).getUint32(0, true);
-  const scene = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
-  const kinds = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
-  let at = 4 + size;
-  const arrays = {};
-  for (const [name, kind, length] of scene.arrays) {
-    const end = at + length * kinds[kind].BYTES_PER_ELEMENT;
-    arrays[name] = new kinds[kind](bytes.slice(at, end).buffer);
-    at = end;
+// The maps before stay until all parts of the newest scene are there.
+function receive(canvas, deck) {
+  const scene = joinParts(canvas.name);
+  if (!scene || scene.key === canvas.scene?.key) return;
+  if (hasCells(scene) && !cornerFinder(deck)) {
+    globalThis.dpvizDeckError = "this deck.gl does not know the corners of H3 cells";
+    return attempt(canvas);
   }
-  scene.arrays = arrays;
-  return scene;
+  canvas.scene = scene;
+  show(canvas, deck);
 }
 
 function show(canvas, deck) {
