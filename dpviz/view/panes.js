@@ -12,9 +12,10 @@ export default function mount({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".canvas");
   if (!held.has(root)) held.set(root, create(root));
   const canvas = held.get(root);
-  Object.assign(canvas, { name: data, send: (name, value) => setTriggerValue(name, value) });
+  const send = (name, value) => setTriggerValue(name, value);
+  Object.assign(canvas, { name: data, send });
   attempt(canvas);
-  return () => finish(canvas);
+  return () => { if (canvas.send === send) finish(canvas); };  // a call that came too late is cleaned up after the next one
 }
 
 function create(root) {
@@ -32,6 +33,7 @@ function create(root) {
   canvas.watch.observe(canvas.map);
   canvas.take = () => attempt(canvas);
   globalThis.addEventListener("dpvizpart", canvas.take);
+  canvas.map.addEventListener("webglcontextlost", () => restart(canvas), true);
   listen(canvas);
   return canvas;
 }
@@ -120,6 +122,14 @@ function start(canvas, deck) {
     onError: (error) => { canvas.root.dataset.error = String(error); },
     onLoad: () => requestAnimationFrame(() => setTimeout(() => begin(canvas))),
   });
+}
+
+// The browser took WebGL away, as it does where a page has too many maps: they are drawn again from what is here.
+function restart(canvas) {
+  canvas.deck.finalize();
+  canvas.map.querySelector("canvas")?.remove();
+  Object.assign(canvas, { deck: null, sized: false });
+  show(canvas, globalThis.dpvizDeck.deck);
 }
 
 // The first frame of deck.gl has not yet the size of the map: it stays empty, since all would be drawn again at once.
@@ -343,8 +353,7 @@ function paneLayers(canvas, deck, pane, i) {
   const { scene } = canvas, flat = { pickable: false, parameters: { depthCompare: "always" } };
   if (pane.areas) return tripLayers(canvas, deck, pane, i);
   if (pane.picture) {
-    const key = `${scene.key} ${pane.picture}`;
-    if (canvas.pictures?.[i]?.key !== key) loadPicture(canvas, deck, i, key, scene.arrays[pane.picture]);
+    if (canvas.pictures?.[i]?.key !== pane.key) loadPicture(canvas, deck, i, pane.key, scene.arrays[pane.picture]);
     const image = canvas.pictures?.[i]?.image;
     return image ? [new deck.BitmapLayer({ id: `${i}:picture`, image, bounds: scene.bounds, textureParameters: { magFilter: "nearest", minFilter: "linear" }, ...flat })] : [];
   }

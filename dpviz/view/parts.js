@@ -27,7 +27,7 @@ function joinParts(canvas) {
   const kept = [...(globalThis.dpvizParts ?? new Map()).values()], header = kept.find((part) => part.canvas === canvas);
   const parts = header?.parts.map((key) => kept.find((part) => part.key === key));
   if (!parts?.every(Boolean)) return null;
-  const scene = { ...header, arrays: {}, cells: {}, areas: {}, panes: parts.flatMap(({ pane }) => pane ?? []) };
+  const scene = { ...header, arrays: {}, cells: {}, areas: {}, panes: parts.flatMap(({ key, pane }) => (pane ? { ...pane, key } : [])) };
   for (const { arrays, cells, areas, surroundings } of parts) {
     Object.assign(scene, surroundings);
     Object.assign(scene.arrays, arrays);
