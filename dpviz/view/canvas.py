@@ -225,10 +225,12 @@ class Scene:
         Args:
             canvas: name of the canvas that shows it.
         """
-        parts = {"surroundings": pack({"surroundings": {name: getattr(self, name) for name in ("ground", "places", "outline", "masked")}}, {})}
+        surroundings = {name: getattr(self, name) for name in ("ground", "places", "outline", "masked")}
+        parts = {"surroundings": pack({"surroundings": surroundings}, {})}
         parts |= {f"cells {name}": _pack_cells(name, cells) for name, cells in self.cells.items()}
-        for name, areas in self.areas.items():  # their texts change with each run
-            parts |= {f"shapes {name}": pack({}, _pack_areas(name, areas)), f"texts {name}": pack({"areas": {name: {"texts": areas.texts}}}, {})}
+        for name, areas in self.areas.items():
+            parts[f"shapes {name}"] = pack({}, _pack_areas(name, areas))
+            parts[f"texts {name}"] = pack({"areas": {name: {"texts": areas.texts}}}, {})  # which change with each run
         parts |= {f"pane {place}": _pack_pane(pane, place) for place, pane in enumerate(self.panes)}
         header = self._describe() | {"canvas": canvas, "parts": [digest_of(part) for part in parts.values()]}
         return parts | {"header": pack(header, {})}

@@ -34,7 +34,8 @@ _LARGEST = 1e12  # of the numbers that the browser sends
 _HERE = Path(__file__).parent
 _loader = st.components.v2.component("dpviz_loader", js="".join((_HERE / name).read_text("utf-8") for name in ("history.js", "loader.js")))
 _panes = st.components.v2.component("dpviz_panes", html=CANVAS_HTML, css=CANVAS_STYLE, js=CANVAS_SCRIPT)
-_part = st.components.v2.component("dpviz_part", js=f"{PARTS_SCRIPT}export default ({{ data, parentElement }}) => keepPart(data, parentElement);\n")
+_KEEP = "export default ({ data, parentElement }) => keepPart(data, parentElement);\n"
+_part = st.components.v2.component("dpviz_part", js=PARTS_SCRIPT + _KEEP)
 _STILL = ":orange[This browser cannot draw maps that move (it has no WebGL, or could not load them): they are shown as pictures.]"
 
 
