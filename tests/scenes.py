@@ -7,23 +7,37 @@ import numpy as np
 
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import map_bounds
-from dpviz.view.canvas import Cells, Legend, Pane, Scene
+from dpviz.view.canvas import Cells, Legend, Pane, Scene, digest_of
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 
 
-def unpack(message):
-    """The JSON header of a message, and its arrays by name."""
-    end = 4 + int.from_bytes(message[:4], "little")
-    header, arrays = json.loads(message[4:end]), {}
+def read(message):
+    """The JSON header of a message, with its digest as `key`, and its arrays by name."""
+    end = 20 + int.from_bytes(message[16:20], "little")
+    header, arrays = json.loads(message[20:end]), {}
     for name, kind, length in header["arrays"]:
         array = np.frombuffer(message, f"<{kind}", length, end)
         arrays[name], end = array, end + array.nbytes
     assert end == len(message)
-    for name, about in header.get("cells", {}).items():
+    return header | {"key": digest_of(message)}, arrays
+
+
+def unpack(messages):
+    """The header of a scene with what its parts say, and its arrays by name, from its messages."""
+    *parts, (header, _) = map(read, messages.values() if isinstance(messages, dict) else messages)
+    assert [part["key"] for part, _ in parts] == header["parts"]
+    joined = {"cells": {}, "areas": {}, "panes": [part["pane"] for part, _ in parts if "pane" in part]}
+    arrays = {}
+    for part, own in parts:
+        joined |= part.get("surroundings", {})
+        joined["cells"] |= part.get("cells", {})
+        joined["areas"] |= part.get("areas", {})
+        arrays |= own
+    for name, about in joined["cells"].items():
         for number, base in about["near"].items():
             arrays[f"{name} {number}"] = arrays[f"{name} {number}"].astype(np.int64) + arrays[f"{name} {base}"]
-    return header, arrays
+    return header | joined, arrays
 
 
 def words_at(header, arrays, pane, cell):

@@ -33,6 +33,7 @@ _STYLE = """<style>
 .st-key-map { transition: opacity 0.15s; }
 .st-key-map.dimmed { opacity: 0.5; }
 [data-testid="stLayoutWrapper"]:has(> .st-key-play-next) { position: absolute; }
+[data-testid="stLayoutWrapper"]:has(> [class*="st-key-parts-of"]) { display: none; }
 .st-key-status { min-height: 2.8rem; justify-content: center; margin: -0.6rem 0; }
 .st-key-status [data-testid="stHorizontalBlock"], .st-key-status > div { gap: 0.2rem 1rem; }
 :is(.st-key-all-regions, .st-key-remove-box, .st-key-no-region) button { min-height: 1.8rem; padding: 0 0.6rem; font-size: 0.85rem; }

@@ -1,4 +1,4 @@
-"""Maps side by side in one canvas: what each pane shows, as one message of bytes that the browser draws.
+"""Maps side by side in one canvas: what each pane shows, as messages of bytes that the browser draws.
 
 Of points the browser gets numbers, not shapes: rectangles as lattice lines, counts as whole numbers of the smallest type that holds
 them, and one byte per rectangle for its colour. It builds the shapes itself. Of trips it gets the regions' corners or centres once, and
@@ -46,6 +46,7 @@ TONES = 64  # shades of a scale on each side of zero
 _BORDER = 1 / 2000  # of the extent of regions: so far beyond their simplified outlines a place has its name, too
 _BAR = 12  # colours of a legend's gradient
 _UNITS = 65_535  # parts into which the bounds are cut, for corners of rectangles that are not parallel to the meridians
+_DIGEST = 16  # hexadecimal digits
 _TYPES = ("u1", "i1", "u2", "i2", "u4", "i4")
 
 
@@ -218,16 +219,25 @@ class Scene:
         """Whom to name under the map."""
         return ", ".join(filter(None, [ATTRIBUTION if self.places else "", STREETS_CREDIT if self.streets else ""]))
 
-    def pack(self) -> bytes:
-        """Write the scene as one message: the length of a JSON header in four bytes, the header, then the arrays that it names."""
-        arrays: dict[str, NDArray[Any]] = {}
-        for name, cells in self.cells.items():
-            arrays |= {} if _is_plain_grid(cells) else _pack_rectangles(name, cells.rectangles, cells.domain)
-            arrays |= {f"{name} {key}": smallest_type(numbers) for key, numbers in cells.differences().items()}
+    def pack(self, canvas: str = "") -> dict[str, bytes]:
+        """Write the scene as messages, by names that stay while it changes: its parts, and last the header, which names their digests.
+
+        Args:
+            canvas: name of the canvas that shows it.
+        """
+        surroundings = {name: getattr(self, name) for name in ("ground", "places", "outline", "masked")}
+        parts = {"surroundings": pack({"surroundings": surroundings}, {})}
+        parts |= {f"cells {name}": _pack_cells(name, cells) for name, cells in self.cells.items()}
         for name, areas in self.areas.items():
-            arrays |= _pack_areas(name, areas)
-        panes = [_describe_pane(pane, place, arrays) for place, pane in enumerate(self.panes)]
-        header = {
+            parts[f"shapes {name}"] = pack({}, _pack_areas(name, areas))
+            parts[f"texts {name}"] = pack({"areas": {name: {"texts": areas.texts}}}, {})  # which change with each run
+        parts |= {f"pane {place}": _pack_pane(pane, place) for place, pane in enumerate(self.panes)}
+        header = self._describe() | {"canvas": canvas, "parts": [digest_of(part) for part in parts.values()]}
+        return parts | {"header": pack(header, {})}
+
+    def _describe(self) -> dict[str, Any]:
+        """Return what the header says beside its parts."""
+        return {
             "bounds": self.bounds,
             "camera": None if self.camera is None else dict(zip(("longitude", "latitude", "zoom"), self.camera, strict=True)),
             "swipe": self.swipe,
@@ -235,16 +245,9 @@ class Scene:
             "fills": self.fills,
             "textSize": self.text_size,
             "zooms": [0, 20],
-            "cells": {name: _describe_cells(cells) for name, cells in self.cells.items()},
-            "areas": {name: {"texts": areas.texts} for name, areas in self.areas.items()},
-            "panes": panes,
             "description": self.description,
-            "ground": self.ground,
             "edge": [ring_around(self.bounds)] if self.edge else [],
-            "places": self.places,
             "box": self.box,
-            "outline": self.outline,
-            "masked": self.masked,
             "credit": self.credit,
             "tiles": STREETS if self.streets else "",
             "asksNow": self.asks_now,
@@ -253,23 +256,27 @@ class Scene:
             **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks", "nothing", "visit")},
             **{name: dark if self.dark else light for name, (light, dark) in _GROUND.items()},
         }
-        return pack(header, arrays)
 
 
 def pack(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
-    """Write a JSON header and arrays as one message. The header gets `arrays` (name, type, length) and `key`, a digest of all of it.
+    """Write a JSON header and arrays as one message: a digest of the rest, the length of the header in four bytes, the header, the arrays.
+
+    The header gets `arrays`: name, type and length of each.
 
     >>> message = pack({"a": 1}, {"n": np.arange(3, dtype="<u2")})
-    >>> size = int.from_bytes(message[:4], "little")
-    >>> json.loads(message[4 : 4 + size])["arrays"], np.frombuffer(message[4 + size :], "<u2").tolist()
-    ([['n', 'u2', 3]], [0, 1, 2])
+    >>> size = int.from_bytes(message[16:20], "little")
+    >>> json.loads(message[20 : 20 + size]), np.frombuffer(message[20 + size :], "<u2").tolist()
+    ({'a': 1, 'arrays': [['n', 'u2', 3]]}, [0, 1, 2])
     """
-    body = b"".join(array.tobytes() for array in arrays.values())
     listed = [[name, array.dtype.str[1:], array.size] for name, array in arrays.items()]
-    described = json.dumps(header | {"arrays": listed}, separators=(",", ":"), ensure_ascii=False).encode()
-    digest = hashlib.blake2b(body + described, digest_size=8).hexdigest()
-    text = described.removesuffix(b"}") + f',"key":"{digest}"}}'.encode()  # land and borders are long: they are written once
-    return len(text).to_bytes(4, "little") + text + body
+    text = json.dumps(header | {"arrays": listed}, separators=(",", ":"), ensure_ascii=False).encode()
+    rest = b"".join([len(text).to_bytes(4, "little"), text, *(array.tobytes() for array in arrays.values())])
+    return hashlib.blake2b(rest, digest_size=_DIGEST // 2).hexdigest().encode() + rest
+
+
+def digest_of(message: bytes) -> str:
+    """Return the digest with which a message begins."""
+    return message[:_DIGEST].decode()
 
 
 def smallest_type(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -405,10 +412,15 @@ def names_among(areas: Mapping[str, Areas], bounds: Bounds) -> list[tuple[str, f
     return [row for row, kept in zip(rows, near.tolist(), strict=True) if kept]
 
 
-def _describe_cells(cells: Cells) -> dict[str, Any]:
-    """Return what the header says of rectangles; of equal squares how many there are in a row."""
-    grid = {"grid": round(len(cells.rectangles) ** 0.5)} if _is_plain_grid(cells) else {}
-    return {"side": cells.domain.side, "near": cells.near, **grid}
+def _pack_cells(name: str, cells: Cells) -> bytes:
+    """Write rectangles and their numbers as a part; of equal squares only how many there are in a row."""
+    arrays: dict[str, NDArray[Any]] = {f"{name} {key}": smallest_type(numbers) for key, numbers in cells.differences().items()}
+    about: dict[str, Any] = {"side": cells.domain.side, "near": cells.near}
+    if _is_plain_grid(cells):
+        about["grid"] = round(len(cells.rectangles) ** 0.5)
+    else:
+        arrays |= _pack_rectangles(name, cells.rectangles, cells.domain)
+    return pack({"cells": {name: about}}, arrays)
 
 
 def _is_plain_grid(cells: Cells) -> bool:
@@ -446,8 +458,15 @@ def _pack_areas(name: str, areas: Areas) -> dict[str, NDArray[Any]]:
     }
 
 
+def _pack_pane(pane: Pane, place: int) -> bytes:
+    """Write a pane as a part."""
+    arrays: dict[str, NDArray[Any]] = {}
+    about = _describe_pane(pane, place, arrays)
+    return pack({"pane": about}, arrays)
+
+
 def _describe_pane(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return the part of the header for a pane, and add its arrays to `arrays`."""
+    """Return what is said of a pane, and add its arrays to `arrays`."""
     about: dict[str, Any] = {name: getattr(pane, name) for name in ("title", "about", "words", "note", "cells")}
     about["legend"] = asdict(pane.legend)
     if pane.areas:
@@ -460,7 +479,7 @@ def _describe_pane(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> d
 
 
 def _describe_trips(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return what the header says of regions and arcs, and add their arrays to `arrays`."""
+    """Return what is said of regions and arcs, and add their arrays to `arrays`."""
     fills = [f"{place} fill {side}" for side in range(len(pane.fills))]
     arrays |= {name: fill.astype(np.uint8).ravel() for name, fill in zip(fills, pane.fills, strict=True)}
     dots = {f"{place} dots {side}": np.rint(10 * radii).astype("<u1") for side, radii in enumerate(pane.dots)}

@@ -14,7 +14,8 @@ CANVAS_HTML = """<div class="canvas"><div class="heads"></div>
 <div class="map" tabindex="0" role="application" aria-roledescription="map"></div>
 <div class="tools" role="toolbar" aria-label="Map tools"></div><div class="live" aria-live="polite"></div></div>"""
 CANVAS_STYLE = Path(__file__).with_name("panes.css").read_text("utf-8")
-CANVAS_SCRIPT = "".join(Path(__file__).with_name(name).read_text("utf-8") for name in ("panes.js", "trips.js"))
+PARTS_SCRIPT = Path(__file__).with_name("parts.js").read_text("utf-8")
+CANVAS_SCRIPT = "".join(Path(__file__).with_name(name).read_text("utf-8") for name in ("panes.js", "trips.js")) + PARTS_SCRIPT
 
 
 @lru_cache(maxsize=1)

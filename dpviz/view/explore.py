@@ -43,7 +43,7 @@ def explore(release: NoisyRelease, level: Level | None = None) -> MapPage:
         style=CANVAS_STYLE,
         script=CANVAS_SCRIPT.replace("export default ", "", 1),
         still=draw_svg(scene),
-        scene=base64.b64encode(scene.pack()).decode(),
+        messages=[base64.b64encode(message).decode() for message in scene.pack().values()],
         library=_pack_library(),
     )
     return MapPage(html=page, description=scene.description)

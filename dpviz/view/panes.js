@@ -7,14 +7,15 @@ const held = new WeakMap(), ruler = document.createElement("canvas").getContext(
 const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
 let away = null;  // how the maps were left: they may be gone for a while within a visit of the page, as on another tab
 
+// `data` is the name of the canvas, which the headers of its scenes carry.
 export default function mount({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".canvas");
   if (!held.has(root)) held.set(root, create(root));
   const canvas = held.get(root);
-  canvas.send = (name, value) => setTriggerValue(name, value);
-  canvas.scene = unpack(data);
+  const send = (name, value) => setTriggerValue(name, value);
+  Object.assign(canvas, { name: data, send });
   attempt(canvas);
-  return () => finish(canvas);
+  return () => { if (canvas.send === send) finish(canvas); };  // a call that came too late is cleaned up after the next one
 }
 
 function create(root) {
@@ -30,6 +31,9 @@ function create(root) {
   canvas.tips = [];
   canvas.watch = new ResizeObserver(() => { if (canvas.deck) resize(canvas); });
   canvas.watch.observe(canvas.map);
+  canvas.take = () => attempt(canvas);
+  globalThis.addEventListener("dpvizpart", canvas.take);
+  canvas.map.addEventListener("webglcontextlost", () => restart(canvas), true);
   listen(canvas);
   return canvas;
 }
@@ -50,6 +54,7 @@ function finish(canvas) {
   clearTimeout(canvas.tilesTimer);
   clearTimeout(canvas.hinting);
   canvas.watch.disconnect();
+  globalThis.removeEventListener("dpvizpart", canvas.take);
   for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, canvas.letGo);
   canvas.deck?.finalize();
   held.delete(canvas.root);
@@ -62,26 +67,19 @@ function attempt(canvas) {
     if (!canvas.failed) canvas.send("failed", { reason: String(globalThis.dpvizDeckError).slice(0, 200) });
     canvas.failed = true;
   } else if (!globalThis.dpvizDeck) canvas.waiting = setTimeout(() => attempt(canvas), POLL);
-  else if (hasCells(canvas.scene) && !cornerFinder(globalThis.dpvizDeck.deck)) {
-    globalThis.dpvizDeckError = "this deck.gl does not know the corners of H3 cells";
-    attempt(canvas);
-  } else show(canvas, globalThis.dpvizDeck.deck);
+  else receive(canvas, globalThis.dpvizDeck.deck);
 }
 
-// A message is the length of a JSON header, the header, and the arrays that it names with their types and lengths.
-function unpack(data) {
-  const bytes = (data instanceof Uint8Array ? data : new Uint8Array(data)).slice(), size = new DataView(bytes.buffer).getUint32(0, true);
-  const scene = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
-  const kinds = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
-  let at = 4 + size;
-  const arrays = {};
-  for (const [name, kind, length] of scene.arrays) {
-    const end = at + length * kinds[kind].BYTES_PER_ELEMENT;
-    arrays[name] = new kinds[kind](bytes.slice(at, end).buffer);
-    at = end;
+// The maps before stay until all parts of the newest scene are there.
+function receive(canvas, deck) {
+  const scene = joinParts(canvas.name);
+  if (!scene || scene.key === canvas.scene?.key) return;
+  if (hasCells(scene) && !cornerFinder(deck)) {
+    globalThis.dpvizDeckError = "this deck.gl does not know the corners of H3 cells";
+    return attempt(canvas);
   }
-  scene.arrays = arrays;
-  return scene;
+  canvas.scene = scene;
+  show(canvas, deck);
 }
 
 function show(canvas, deck) {
@@ -124,6 +122,14 @@ function start(canvas, deck) {
     onError: (error) => { canvas.root.dataset.error = String(error); },
     onLoad: () => requestAnimationFrame(() => setTimeout(() => begin(canvas))),
   });
+}
+
+// The browser took WebGL away, as it does where a page has too many maps: they are drawn again from what is here.
+function restart(canvas) {
+  canvas.deck.finalize();
+  canvas.map.querySelector("canvas")?.remove();
+  Object.assign(canvas, { deck: null, sized: false });
+  show(canvas, globalThis.dpvizDeck.deck);
 }
 
 // The first frame of deck.gl has not yet the size of the map: it stays empty, since all would be drawn again at once.
@@ -347,8 +353,7 @@ function paneLayers(canvas, deck, pane, i) {
   const { scene } = canvas, flat = { pickable: false, parameters: { depthCompare: "always" } };
   if (pane.areas) return tripLayers(canvas, deck, pane, i);
   if (pane.picture) {
-    const key = `${scene.key} ${pane.picture}`;
-    if (canvas.pictures?.[i]?.key !== key) loadPicture(canvas, deck, i, key, scene.arrays[pane.picture]);
+    if (canvas.pictures?.[i]?.key !== pane.key) loadPicture(canvas, deck, i, pane.key, scene.arrays[pane.picture]);
     const image = canvas.pictures?.[i]?.image;
     return image ? [new deck.BitmapLayer({ id: `${i}:picture`, image, bounds: scene.bounds, textureParameters: { magFilter: "nearest", minFilter: "linear" }, ...flat })] : [];
   }

@@ -99,19 +99,25 @@ def trips_drawn(app):
 
 
 def released_map(app):
-    """Header and arrays of the message to Curate's map of a release, the last canvas on the page."""
+    """Header and arrays of the scene of Curate's map of a release, the last canvas on the page."""
     return unpack(scenes(app)[-1])
 
 
 def scene(app):
-    """Header and arrays of the message to the canvas of maps."""
-    (message,) = scenes(app)
-    return unpack(message)
+    """Header and arrays of the scene of the canvas of maps."""
+    (messages,) = scenes(app)
+    return unpack(messages)
 
 
 def scenes(app):
-    """The messages to canvases on the page."""
-    return [each.proto.bytes for each in _elements(app._tree) if each.proto.component_name == "dpviz_panes"]
+    """The messages of each scene on the page: its parts, and last its header."""
+    found = [[]]
+    for each in _elements(app._tree):
+        if each.proto.component_name == "dpviz_part":
+            found[-1].append(each.proto.bytes)
+        elif each.proto.component_name == "dpviz_panes":
+            found.append([])
+    return found[:-1]
 
 
 def _elements(part):

@@ -14,6 +14,11 @@ from tests.app.browse import background, live_map, map_colours, open_drawer, pan
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 LINK = 'points?mechanism=quadtree&settings={"height":5}'
+PARTS = """() => {
+  const parts = [...dpvizParts.values()], named = parts.flatMap(each => each.parts ?? []);
+  return parts.length === named.length + 1 && named.every(key => parts.some(each => each.key === key));
+}"""
+"""Whether the browser keeps the parts of one scene and nothing else."""
 BROKEN = Path(__file__).with_name("broken_canvas_app.py")
 
 
@@ -115,6 +120,47 @@ def test_moving_one_map_moves_the_other_and_the_next_run_keeps_the_view(at):
         until(lambda: in_address(page, "run") == 2, "the number of the run in the address")
         assert camera(page) == moved
         assert in_address(page, "camera") == pytest.approx(moved, abs=0.01)
+
+
+def test_the_maps_before_stay_until_each_part_of_the_next_ones_is_there(at):
+    with at() as page:
+        before, colours = told(page, "shown"), pane_colours(page)
+        page.evaluate("""() => {
+          const [owner, header] = [...dpvizParts].find(([, part]) => part.parts);
+          dpvizParts.set(owner, { ...header, key: "newer", parts: [...header.parts, "late"] });
+          dispatchEvent(new Event("dpvizpart"));
+        }""")
+        assert (told(page, "shown"), pane_colours(page)) == (before, colours)
+        page.evaluate("dpvizParts.set(0, { key: 'late', arrays: {} }); dispatchEvent(new Event('dpvizpart'))")
+        assert told(page, "shown") == "newer"
+
+
+def test_the_browser_keeps_the_parts_of_the_maps_on_the_page_alone(at):
+    with at() as page:
+        before = told(page, "shown")
+        page.locator(".chip[aria-checked=false]").first.click()
+        until(lambda: told(page, "shown") != before, "the maps of another level")
+        assert page.evaluate(PARTS)
+        page.get_by_role("link", name="Areas", exact=True).click()
+        until(lambda: page.evaluate("[...dpvizParts.values()].some(part => part.areas)"), "the parts of the other page")
+        until(lambda: page.evaluate(PARTS), "its parts alone")
+
+
+def test_maps_whose_webgl_was_lost_are_drawn_again(at):
+    with at() as page:
+        colours = pane_colours(page)
+        page.locator(".canvas .map canvas").evaluate("each => each.getContext('webgl2').getExtension('WEBGL_lose_context').loseContext()")
+        until(lambda: pane_colours(page) == colours, "both maps")
+        live_map(page).press("ArrowRight")
+        until(lambda: pane_colours(page) != colours, "the maps in another place")
+
+
+def test_a_page_that_is_loaded_anew_shows_the_maps_again(at):
+    with at() as page:
+        shown = told(page, "shown")
+        page.reload()
+        until_drawn(page)
+        until(lambda: told(page, "shown") == shown, "the same maps")
 
 
 def test_a_link_opens_with_its_view(at):

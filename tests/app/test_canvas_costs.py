@@ -1,8 +1,7 @@
 """What a change costs beside an empty rerun of the same minute, in bytes and in time until the maps show it: pytest -m benchmark -s.
 
-Streamlit inlines a component's scripts in each of its messages, and keeps a message of 10 kB or more in the browser for two runs of the
-page: one that is the same again, as after a move of the camera or back at the settings before, is sent as its digest alone.
-A pane that did not change is sent again with its neighbour, since both are one message.
+Streamlit keeps a message of 10 kB or more in the browser for two runs of the page: one that is the same again is sent as its digest alone.
+A scene goes out in parts, so that a change sends those parts that changed, and small ones.
 """
 
 import statistics

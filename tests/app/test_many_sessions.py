@@ -3,7 +3,6 @@
 Each speaks Streamlit's own protocol in place of a browser, and no two ask for the same run, so that none finds the result of another.
 """
 
-import json
 import threading
 import time
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
+
+from tests.scenes import read
 
 pytestmark = pytest.mark.benchmark
 SESSIONS, MOVES, PAUSE = 20, 12, 5.0  # people, moves of each, and seconds from one move to the next
@@ -126,9 +127,9 @@ class Session:
         kind = element.WhichOneof("type")
         if kind == "slider" and element.slider.id.endswith("epsilon slider"):
             self.slider = element.slider.id
-        elif kind == "bidi_component" and element.bidi_component.component_name == "dpviz_panes":
-            content = element.bidi_component.bytes
-            self.scene = json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])["key"]
+        elif kind == "bidi_component" and element.bidi_component.component_name == "dpviz_part":
+            header, _ = read(element.bidi_component.bytes)
+            self.scene = header["key"] if "parts" in header else self.scene
 
 
 def memory(process):

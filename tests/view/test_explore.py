@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import re
 
 import pytest
@@ -22,9 +23,9 @@ RELEASES = {
 @pytest.mark.parametrize("kind", RELEASES)
 def test_a_page_has_library_and_data_and_may_load_nothing(kind):
     page = RELEASES[kind]().explore(level=1)
-    scene, library = (base64.b64decode(text) for text in re.findall(r'unpacked\("([^"]*)"\)', page.html))
-    assert gzip.decompress(library) == BUNDLE.read_bytes()
-    header, arrays = unpack(scene)
+    (library,) = re.findall(r'unpacked\("([^"]*)"\)', page.html)
+    assert gzip.decompress(base64.b64decode(library)) == BUNDLE.read_bytes()
+    header, arrays = unpack([base64.b64decode(message) for message in json.loads(re.search(r"const messages = (.*);", page.html)[1])])
     assert len(header["panes"]) == 1
     assert arrays
     assert page.html.count("<svg") == 2, "the same scene as SVG, where there is no WebGL, and in print"

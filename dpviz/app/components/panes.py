@@ -2,6 +2,10 @@
 
 deck.gl comes with pydeck, as one bundle of 4 MB, which the browser gets from pydeck's own folder. The bundle would overwrite the deck.gl of
 Streamlit's own maps: its global names are saved before it runs and restored afterwards, and ours is kept under a name of its own.
+
+A scene goes out in parts, each an element of its own, which takes no room on the page. Streamlit sends a large message that the browser
+still holds as its digest alone: of a scene that changes only the parts that changed are sent, and a page that is loaded anew gets all. The
+element of the canvas never changes.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from dpviz.app.session.widgets import carry_out
 from dpviz.app.state.values import LEAST_CUT, MOST_CUT
 from dpviz.view.basemap import MOST_NORTH, Bounds
 from dpviz.view.canvas import Scene
-from dpviz.view.deck import BUNDLE, CANVAS_HTML, CANVAS_SCRIPT, CANVAS_STYLE, VERSION
+from dpviz.view.deck import BUNDLE, CANVAS_HTML, CANVAS_SCRIPT, CANVAS_STYLE, PARTS_SCRIPT, VERSION
 from dpviz.view.escape import html
 from dpviz.view.scene_svg import draw_svg
 
@@ -31,6 +35,8 @@ _HERE = Path(__file__).parent
 _SCRIPTS = ("history.js", "menu_names.js", "loader.js")
 _loader = st.components.v2.component("dpviz_loader", js="".join((_HERE / name).read_text("utf-8") for name in _SCRIPTS))
 _panes = st.components.v2.component("dpviz_panes", html=CANVAS_HTML, css=CANVAS_STYLE, js=CANVAS_SCRIPT)
+_KEEP = "export default ({ data, parentElement }) => keepPart(data, parentElement);\n"
+_part = st.components.v2.component("dpviz_part", js=PARTS_SCRIPT + _KEEP)
 _STILL = ":orange[This browser cannot draw maps that move (it has no WebGL, or could not load them): they are shown as pictures.]"
 
 
@@ -111,15 +117,23 @@ def panes(
     def receive_failed() -> None:
         st.session_state[FAILED] = True
 
+    _send_parts(scene, key)
     _panes(
         key=key,
-        data=scene.pack(),
+        data=key,
         on_box_change=receiver("box", _read_box, on_box),
         on_chosen_change=receiver("chosen", _read_chosen, on_chosen),
         on_camera_change=receiver("camera", _read_camera, on_camera),
         on_swipe_change=receiver("swipe", _read_swipe, lambda at: on_swipe(at or None)),
         on_failed_change=receive_failed,
     )
+
+
+def _send_parts(scene: Scene, key: str) -> None:
+    """Give the browser the parts of a scene for the canvas with this key."""
+    with st.container(key=f"parts of {key}"):
+        for name, message in scene.pack(key).items():
+            _part(key=f"{key} {name}", data=message)
 
 
 def _numbers(value: object, size: int) -> list[float] | None:

@@ -115,7 +115,7 @@ def browser(monkeypatch):
     """`browser(state)` shows a scene and then sends what the session's state holds under the key; the page's functions that were called."""
     component, state = Mock(), {}
     monkeypatch.setattr(module, "_panes", component)
-    monkeypatch.setattr(module, "load_deck", Mock())
+    monkeypatch.setattr(module, "_send_parts", Mock())
     monkeypatch.setattr(module, "st", SimpleNamespace(session_state=state))
 
     def send(name, sent):
