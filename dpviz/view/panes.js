@@ -108,6 +108,7 @@ function show(canvas, deck) {
   canvas.hover = null;  // its rectangles are those of the scene before
   draw(canvas, deck);
   if (canvas.seen) showTips(canvas, canvas.seen);
+  if (canvas.live.textContent) canvas.live.textContent = canvas.seen ? distinct(canvas.texts).join("; ") : "";
   Object.assign(canvas.root.dataset, { shown: scene.key, runs: String(Number(canvas.root.dataset.runs ?? 0) + 1), ms: String(Math.round(performance.now() - started)) });
 }
 
@@ -530,7 +531,7 @@ function listen(canvas) {
   map.addEventListener("keydown", (event) => key(canvas, event));
   canvas.tools.addEventListener("keydown", (event) => goToTool(canvas, event));
   map.addEventListener("focus", () => { if (map.matches(":focus-visible")) announce(canvas); });
-  map.addEventListener("blur", () => { canvas.cross.hidden = true; });
+  map.addEventListener("blur", () => { if (!canvas.cross.hidden) forgetHover(canvas); });  // the number at the middle was for the keyboard
   bar.addEventListener("pointerdown", (event) => { bar.setPointerCapture(event.pointerId); canvas.swiping = true; event.stopPropagation(); });
   bar.addEventListener("pointermove", (event) => {
     if (!canvas.swiping) return;
