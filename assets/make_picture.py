@@ -32,12 +32,23 @@ Scheme = Literal["light", "dark"]
 QUALITY: dict[Scheme, int] = {"light": 76, "dark": 60}  # all pictures of the start page together stay below 300 kB
 OVER_MAPS = ".canvas .heads, .canvas .tools, [class*=st-key-pane-]"  # what lies over the maps, and is too small on a picture
 THUMBNAIL, GAP = (720, 300), 2
+
+
+def _curate(page: Page) -> None:
+    """Go on to Curate, and say how many records there are."""
+    page.get_by_role("radio", name="Curate").click()
+    number = page.get_by_role("spinbutton", name="How many records, about?")
+    number.fill("200000")
+    number.press("Enter")
+    page.get_by_text("useful squares of").first.wait_for()
+
+
 SCREENS: dict[str, tuple[str, Callable[[Page], None]]] = {
     "points": ("points", lambda page: page.locator(".canvas[data-shown]").wait_for()),
     "trips": ("trips", lambda page: page.locator(".canvas[data-shown]").wait_for()),
     "areas": ("areas", lambda page: page.locator(".canvas[data-shown]").wait_for()),
     "learn": ("learn?stop=sums&draw=3", lambda page: page.get_by_test_id("stVegaLiteChart").first.wait_for()),
-    "curate": ("points?mechanism=path_tree", lambda page: page.get_by_role("radio", name="Curate").click()),
+    "curate": ("points?mechanism=path_tree", _curate),
 }
 PICKED = 'picked=[["Path-budget tree",0.45],["Quadtree",0.45]]'
 

@@ -43,6 +43,7 @@ _GROUND: dict[str, tuple[list[int] | str, list[int] | str]] = {
 }
 """Colours on light and on dark pages: of land, lines, names, the hovered rectangle, the box, and the paper of a saved picture."""
 TONES = 64  # shades of a scale on each side of zero
+_LAST_PALE = 44  # of these, from which on what is pale has one colour
 _BORDER = 1 / 2000  # of the extent of regions: so far beyond their simplified outlines a place has its name, too
 _BAR = 12  # colours of a legend's gradient
 _UNITS = 65_535  # parts into which the bounds are cut, for corners of rectangles that are not parallel to the meridians
@@ -296,12 +297,15 @@ def smallest_type(numbers: NDArray[Any]) -> NDArray[Any]:
 def make_palette(scale: Scale) -> Colors:
     """List the colours of a scale of numbers for `choose_shades`: below zero, above zero, and the same again in pale.
 
+    The darkest colours would be grey in pale, which means land: pale ones end before them.
+
     Returns:
         (256, 4) red, green, blue, alpha.
     """
     strengths = (np.arange(TONES) / (TONES - 1)) ** 2 * scale.top
     colors = np.concatenate([scale.colors(-np.maximum(strengths, 1e-300)), scale.colors(strengths)])
-    return np.concatenate([colors, scale.make_pale(colors)])
+    tones = np.arange(TONES)
+    return np.concatenate([colors, scale.make_pale(colors[np.concatenate([tones, TONES + np.minimum(tones, _LAST_PALE)])])])
 
 
 def choose_shades(scale: Scale, values: Floats, pale: Mask | None = None) -> NDArray[np.uint8]:

@@ -186,6 +186,12 @@ def test_negatives_and_high_counts_are_told_apart_by_every_kind_of_colour_vision
     assert min(difference(*pair) for pair in itertools.product(*texts)) > 20
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_is_pale_has_a_hue_since_grey_is_land(dark):
+    pale = make_palette(Scale(kind="density", top=100.0, title="people", dark=dark))[3 * TONES + TONES // 4 :, :3].astype(int)
+    assert np.ptp(pale, axis=1).min() > 30
+
+
 def test_an_outline_is_a_part_of_the_header():
     ring = [[4.0, 45.0], [5.0, 45.0], [5.0, 46.0], [4.0, 45.0]]
     for outline in ([], [ring]):
