@@ -12,7 +12,7 @@ WIDE = {"width": 1400, "height": 900}
 
 
 def menus(page):
-    return [page.locator(f".st-key-pane-{place}").bounding_box() for place in range(4) if page.locator(f".st-key-pane-{place}").count()]
+    return [menu.bounding_box() for menu in page.locator("[class*=st-key-pane-]").all()]
 
 
 def covered(page):

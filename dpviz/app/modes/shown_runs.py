@@ -142,17 +142,17 @@ def choose_panes(state: FamilyState, kinds: Sequence[str]) -> None:
     page, panes = state.page, state.view.panes
     further = FURTHER[: max(1, len(page.draft.runs) - 1, len(panes) - 2)]
     for at, (pane, name) in enumerate(zip(panes, name_maps(panes), strict=True)):
-        options = [*kinds, *further]
         chosen = FURTHER[pane.run - 1] if pane.run else pane.shows if pane.shows in kinds else kinds[0]
         st.selectbox(
             name,
-            options,
+            [*kinds, *further],
             format_func=partial(_write_choice, page),
             label_visibility="collapsed",
-            **widget_for(f"pane {at}", chosen, partial(_change_pane, state, at)),
+            **widget_for(f"pane {at}{_tell_apart(page, pane.run)}", chosen, partial(_change_pane, state, at)),
         )
     if len(page.shown_runs) > 1:  # the map that the rail and the sentence are about
-        st.html(f"<style>.st-key-pane-{state.view.main} > div {{ outline: 2px solid var(--st-primary-color, #0b6e8f); }}</style>")
+        main = f'[class*="st-key-pane-{state.view.main}"]'
+        st.html(f"<style>{main} > div {{ outline: 2px solid var(--st-primary-color, #0b6e8f); }}</style>")
 
 
 def _write_choice(page: Page, kind: str) -> str:
@@ -160,8 +160,14 @@ def _write_choice(page: Page, kind: str) -> str:
     run = FURTHER.index(kind) + 1 if kind in FURTHER else 0
     if run not in page.shown_runs or kind not in (RELEASED, *FURTHER):
         return kind
+    apart = _tell_apart(page, run)
+    return f"{RELEASED}{apart}" if apart else kind
+
+
+def _tell_apart(page: Page, run: int) -> str:
+    """Write after a comma what tells a run apart. It is part of a menu's key, too: the browser keeps the words of a chosen entry."""
     apart = tell_apart({index: page.draft.runs[index] for index in page.shown_runs}, page.draft.kind.family, run)
-    return f"{RELEASED}, {apart}" if apart else kind
+    return f", {apart}" if apart else ""
 
 
 def tell_apart(runs: Mapping[int, Run], family: Family, run: int) -> str:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.app.seen import fine, scene
+from tests.app.seen import fine, labelled, scene
 from tests.app.start import pages_app
 from tests.app.walk import open_drawer
 
@@ -14,6 +14,12 @@ TREES = {"points": {"sample": "gaussian_cluster", "size": "1000", "order": "6", 
 def heads(app):
     """Title and text of each map."""
     return [(pane["title"], pane["about"]) for pane in scene(app)[0]["panes"]]
+
+
+def menus(app):
+    """What the menus over the maps say."""
+    found = [labelled(app.selectbox, f"{place} map") for place in ("First", "Second", "Third", "Fourth")]
+    return [menu.options[menu.index] for menu in found]
 
 
 def change_number(app, number):
@@ -29,8 +35,11 @@ def test_four_maps_are_the_truth_and_one_mechanism_at_three_budgets_each_with_it
     assert [title.rsplit(", ", 1)[1] for title, _ in released] == ["ε 0.5", "ε 0.1", "ε 0.02"]
     errors = [float(re.search(r"off by (?:more than )?([\d.]+) %$", about)[1]) for _, about in released]
     assert errors == sorted(errors), "more budget, less error"
-    menus = [app.selectbox(key=f"pane {place}") for place in range(4)]
-    assert [menu.options[menu.index] for menu in menus] == ["True", "Released, ε 0.5", "Released, ε 0.1", "Released, ε 0.02"]
+    assert menus(app) == ["True", "Released, ε 0.5", "Released, ε 0.1", "Released, ε 0.02"]
+    fine(open_drawer(app, "Method").text_input(key="epsilon").set_value("0.2").run())
+    assert menus(app)[2] == "Released, ε 0.2"
+    fine(app.button(key="undo").click().run())
+    assert menus(app)[2] == "Released, ε 0.1"
     assert heads(change_number(app, "Two")) == two
     fine(app.button(key="undo").click().run())
     assert len(heads(app)) == 4
@@ -38,7 +47,7 @@ def test_four_maps_are_the_truth_and_one_mechanism_at_three_budgets_each_with_it
 
 def test_a_map_of_four_takes_another_run_and_the_controls_follow_it():
     app = change_number(fine(pages_app("points", TREES["points"])), "Four")
-    fine(app.selectbox(key="pane 3").set_value("False positives").run())
+    fine(labelled(app.selectbox, "Fourth map").set_value("False positives").run())
     assert [len(app.session_state["config"].shown_runs), app.session_state["config"].view.main] == [2, 3]
     fine(open_drawer(app, "Method").segmented_control(key="editing").set_value(1).run())
     fine(app.text_input(key="epsilon").set_value("2").run())
