@@ -151,6 +151,7 @@ function build(rail, frame) {
   rail.more = null;
   if (split) {
     rail.more = add(grid, "button", "b split", { type: "button", "aria-expanded": rail.open });
+    document.documentElement.classList.toggle("dpviz-split", rail.open);  // the maps give the bars their room
     rail.more.textContent = rail.open ? "Close split" : "Split \u03b5 \u2026";
   }
   addSplit(rail, own);

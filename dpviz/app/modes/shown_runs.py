@@ -145,7 +145,7 @@ def choose_panes(state: FamilyState, kinds: Sequence[str]) -> None:
         chosen = FURTHER[pane.run - 1] if pane.run else pane.shows if pane.shows in kinds else kinds[0]
         st.selectbox(
             name,
-            [*kinds, *further],
+            [*kinds, *(further if at + 1 < len(panes) or len(panes) > 2 else [])],  # of two maps the right one is what the rail is about
             format_func=partial(_write_choice, page),
             label_visibility="collapsed",
             **widget_for(f"pane {at}{_tell_apart(page, pane.run)}", chosen, partial(_change_pane, state, at)),
