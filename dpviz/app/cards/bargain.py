@@ -128,20 +128,19 @@ def _suggest(page: FamilyState, bargain: Bargain) -> None:
                 on_click=carry_out(lambda: page.set("guess", level=useful)),
             )
         st.button("Suggest ε", key=f"suggest epsilon {page.key}", on_click=carry_out(lambda: _take_epsilon(page, bargain)))
-    if problem := st.session_state.get(_slot(page)):
+    text, problem = st.session_state.get(_slot(page), ("", ""))
+    if text == bargain.shown.text:  # it is said of this bargain alone
         st.caption(f":orange[{markdown(problem)}]")
 
 
 def _take_epsilon(page: FamilyState, bargain: Bargain) -> None:
     """Set the ε with which most parts of the level are useful, or say that there is none."""
     try:
-        epsilon = bargain.find_epsilon()
-        page.change(run={"epsilon": exact(epsilon, "ε")})
-        st.session_state.pop(_slot(page), None)
+        page.change(run={"epsilon": exact(bargain.find_epsilon(), "ε")})
     except DpvizError as error:
-        st.session_state[_slot(page)] = str(error)
+        st.session_state[_slot(page)] = (bargain.shown.text, str(error))
 
 
 def _slot(page: FamilyState) -> str:
-    """Return the key under which the session keeps why no ε was suggested."""
+    """Return the key under which the session keeps for which bargain no ε was suggested, and why."""
     return f"no epsilon {page.key}"

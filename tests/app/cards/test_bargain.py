@@ -58,6 +58,8 @@ def test_the_suggested_epsilon_makes_an_average_part_useful_and_one_above_the_ca
     fine(button(app, "suggest epsilon").click().run())
     assert "more than the cap leaves" in " ".join(each.value for each in app.caption)
     assert app.session_state["config"].draft.run.epsilon == epsilon
+    fine(app.select_slider(key="good level config").set_value(5).run())
+    assert "more than the cap leaves" not in " ".join(each.value for each in app.caption), "that was said of another size"
 
 
 @pytest.mark.parametrize("at", ["trips", "areas"])
