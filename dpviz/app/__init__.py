@@ -21,10 +21,7 @@ from dpviz.families import FAMILIES
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 4.2rem 1.4rem 1rem; max-width: none; }
 [data-testid="stSidebarHeader"] { padding-bottom: 0; margin-bottom: 0; }
-[data-testid="stSidebar"] .st-key-draw { position: sticky; bottom: 0; z-index: 2; padding: 0.5rem 0; background: SIDEBAR; }
 [data-testid="stSidebarContent"] { scroll-padding-bottom: 5rem; }
-:has(> .st-key-bar) { position: sticky; bottom: 0; z-index: 20; max-height: 60dvh; overflow: auto; }
-.st-key-bar { gap: 0.4rem; padding: 0.6rem 0 0.8rem; border-top: 1px solid rgba(128, 128, 128, 0.35); background: PAPER; }
 .st-key-figures [role="tab"]:not(:focus-visible) { scroll-margin-bottom: -3000px; }
 .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
@@ -67,7 +64,7 @@ def main() -> None:
         families[family.name] = st.Page(_page("family", family, families), title=family.title, url_path=family.name)
     others = ("compare", "learn", "papers", "help")
     compare, learn, papers, help_entry = (st.Page(_page(name), title=name.capitalize(), url_path=name) for name in others)
-    release = [] if is_class() else [st.Page(_page("release", families), title="Release", url_path="release")]
+    release = [] if is_class() else [st.Page(_page("release", families), title="Release", url_path="release", visibility="hidden")]
     opened = {**families, "compare": compare, "learn": learn}
     start = st.Page(_page("start", opened), title="Start", url_path="", default=True)
     named = st.Page(lambda: st.switch_page(start), title="Start", url_path="start", visibility="hidden")  # the start page lives at /
@@ -78,11 +75,7 @@ def main() -> None:
     title = "dpviz" if page is start else f"{page.title} - dpviz"
     st.set_page_config(page_title=title, page_icon=str(folder("assets") / "logo.svg"), layout="wide")
     st.logo(folder("assets") / "logo.svg", size="small")
-    paper, sidebar = (
-        str(st.get_option(f"theme.{st.context.theme.type or 'light'}.{name}") or "transparent")
-        for name in ("backgroundColor", "secondaryBackgroundColor")
-    )
-    st.html(_STYLE.replace("SIDEBAR", sidebar).replace("PAPER", paper))
+    st.html(_STYLE)
     page.run()
     if page in (compare, learn, papers):
         with st.sidebar:

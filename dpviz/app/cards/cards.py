@@ -1,18 +1,20 @@
-"""The cards of Curate: whom to protect, where, how good. What they do not say yet keeps the button locked, and is listed at it."""
+"""The questions of Curate, in drawers that open in order. What they do not say yet keeps the button locked, and is listed at it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.app.session.widgets import carry_out
 from dpviz.view.escape import markdown
 
-WHOM, WHERE, GOOD, ACCOUNT, DATA, RELEASED = "whom", "where", "good", "account", "data", "released"
-_ORDER = (DATA, WHOM, WHERE, GOOD, ACCOUNT, RELEASED)
-_TITLES = {WHOM: "1 Whom to protect?", WHERE: "2 Where?", GOOD: "3 How good?"}
+FILES, WHOM, WHERE, GOOD, METHOD = "Files", "Whom", "Where", "How good", "Method"
+ORDER = (FILES, METHOD, WHOM, WHERE, GOOD)
+"""The drawers, in the order in which they open while something is missing in them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,54 +22,59 @@ class Cards:
     """Where a page asks its questions, and what is still missing.
 
     Attributes:
+        files: place of the questions about the data.
         whom: place of the question whom a release protects.
         where: place of the questions on coordinates and the public frame.
-        good: place of the expected errors; None in Teach.
-        missing: what is missing, in the order of the questions: the anchor of its card, and a sentence.
+        good: place of the expected errors, the account and the bundle; None in Teach.
+        method: place of mechanism and budget; None in Teach.
+        missing: what is missing, in the order in which it was found: its drawer, and a sentence.
     """
 
+    files: DeltaGenerator
     whom: DeltaGenerator
     where: DeltaGenerator
     good: DeltaGenerator | None = None
+    method: DeltaGenerator | None = None
     missing: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def curates(self) -> bool:
-        """Whether these are the cards of Curate; in Teach, questions stand one below the other in a drawer."""
+        """Whether these are the drawers of Curate; in Teach, questions stand one below the other in one drawer."""
         return self.good is not None
 
-    def ask(self, card: str, text: str) -> None:
+    def ask(self, drawer: str, text: str) -> None:
         """Say what is missing: in Curate at the button, in Teach where the question stands."""
         if self.curates:
-            self.missing.append((card, text))
+            self.missing.append((drawer, text))
         else:
             st.info(markdown(text))
+
+    @property
+    def first_missing(self) -> str:
+        """The drawer in which something is missing, the first in order; the last drawer if nothing is."""
+        return min((drawer for drawer, _ in self.missing), key=ORDER.index, default=GOOD)
 
 
 def cards_in_place() -> Cards:
     """Return places one below the other, right here."""
-    return Cards(whom=st.container(), where=st.container())
+    return Cards(files=st.container(), whom=st.container(), where=st.container())
 
 
-def show_cards(where: str) -> Cards:
-    """Show the three cards of Curate side by side.
-
-    Args:
-        where: title of the second card, after its number.
-    """
-    titles = {**_TITLES, WHERE: where}
+def show_cards() -> Cards:
+    """Show the drawers of Curate, all of them: which one is seen is said once it is known what is missing."""
     places: dict[str, Any] = {}
-    for name, column in zip(titles, st.columns(3, gap="small"), strict=True):
-        with column:
-            places[name] = st.container(border=True, key=f"card {name}")
-        places[name].subheader(titles[name], anchor=name)
+    for name, drawer in (("files", FILES), ("whom", WHOM), ("where", WHERE), ("good", GOOD), ("method", METHOD)):
+        places[name] = st.container(key=f"card {drawer.lower()}")
+        places[name].header(drawer, anchor=False)
     return Cards(**places)
 
 
-def show_missing(cards: Cards) -> None:
-    """Say at the button what is missing, in order, each sentence a link to its card."""
+def show_missing(cards: Cards, open_drawer: Callable[[str], object]) -> None:
+    """Say at the button what is missing, in order; each sentence opens its drawer."""
     if not cards.missing:
         return
-    in_order = sorted(cards.missing, key=lambda each: _ORDER.index(each[0]))
-    links = [f"[{markdown(text)}](#{card})" for card, text in in_order]
-    st.markdown(" ".join(["**Before you can run:**", *links]))
+    with st.container(horizontal=True, vertical_alignment="center", key="missing"):
+        st.markdown("**Before you can run:**", width="content")
+        for number, (drawer, text) in enumerate(sorted(cards.missing, key=lambda each: ORDER.index(each[0]))):
+            go = carry_out(lambda drawer=drawer: open_drawer(drawer))  # type: ignore[misc]
+            st.button(markdown(text), type="tertiary", key=f"missing {number}", on_click=go)

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
-from dpviz.app.cards.cards import DATA, Cards
+from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.columns import say_lacking
 from dpviz.app.cards.opened_config import say_other_files
 from dpviz.app.cards.path_files import COUNT_COPIES, count_by_path, path_files
@@ -199,15 +199,15 @@ def count_chosen(
         opened = chosen.count(frame, tuple(sorted(options.items())))
     except DpvizError as error:
         show_error(str(error))
-        cards.ask(DATA, f"Correct the data, or how they are read: {advise_in_app(str(error))}")
+        cards.ask(FILES, f"Correct the data, or how they are read: {advise_in_app(str(error))}")
         offer_way_out(str(error))
         return None
     if opened is None:
-        cards.ask(DATA, f"Count the {noun}.")
+        cards.ask(FILES, f"Count the {noun}.")
         return None
     for note in map(advise_in_app, opened.notes):
         st.warning(f"Curator only: {markdown(note)}")
-        cards.ask(DATA, f"Some files have the same content: delete a copy, or tick “{COUNT_COPIES}” on the left.")
+        cards.ask(FILES, f"Some files have the same content: delete a copy, or tick “{COUNT_COPIES}” on the left.")
     return opened
 
 

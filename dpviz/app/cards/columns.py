@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.cards.cards import DATA, Cards
+from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import widget_for
 from dpviz.app.state.answers import lacking_columns
@@ -114,7 +114,7 @@ def lacks_count(noun: str, about: PointsFile | TripsFile, options: Mapping[str, 
     if not unread:
         return False
     if cards.curates:
-        cards.ask(DATA, f"Say how many {noun}s a row stands for, on the left. {quote_unread(unread)} may hold the number.")
+        cards.ask(FILES, f"Say how many {noun}s a row stands for, on the left. {quote_unread(unread)} may hold the number.")
     else:
         said = say_each_row(noun, unread)
         st.caption(f":orange[{markdown(f'{said[:1].upper()}{said[1:]}.')}]")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.app.cards.cards import DATA, Cards
+from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.columns import NONE, pick
 from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.components.fields import Field
@@ -41,7 +41,7 @@ def ask_for_regions(cards: Cards, file: str, noun: str, *, has_regions: bool, ha
     """
     missing = [*([] if has_regions else ["a public file of regions"]), *([] if has_records else [file])]
     if missing:
-        cards.ask(DATA, f"Choose {', and '.join(missing)}.")
+        cards.ask(FILES, f"Choose {', and '.join(missing)}.")
     if cards.curates:
         cards.whom.caption("Asked once the regions are there." if has_records else f"Asked once the file of {noun} is read.")
         if not has_regions:

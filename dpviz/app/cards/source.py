@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.cards.cards import DATA, Cards
+from dpviz.app.cards.cards import Cards
 from dpviz.app.server.class_mode import is_class
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
@@ -17,15 +17,8 @@ from dpviz.app.state.values import SOURCES
 from dpviz.samples.points import SampleInfo
 
 
-def choose_source(page: FamilyState, cards: Cards) -> str:
-    """Ask where the data come from, and return it; a class has samples alone.
-
-    Args:
-        page: state of the page.
-        cards: of Curate or Teach.
-    """
-    if cards.curates:
-        st.subheader("Data", anchor=DATA)
+def choose_source(page: FamilyState) -> str:
+    """Ask where the data come from, and return it; a class has samples alone."""
     if is_class():
         return str(page.draft.source)
     shown = page.widget("draft", "source", f"{page.prefix}source")

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.cards.cards import DATA, Cards
+from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import show_error
 from dpviz.data.reading.safety import Source, format_of
@@ -70,7 +70,7 @@ def choose_text_format(page: FamilyState, source: Source, name: str, key: str, c
     if kind not in SEPARATORS:
         return PLAIN_TEXT
     if is_header_only(source):
-        cards.ask(DATA, HEADER_ONLY)
+        cards.ask(FILES, HEADER_ONLY)
         show_error(HEADER_ONLY)
         return None
     in_utf8 = seems_utf8(source)
@@ -82,11 +82,11 @@ def choose_text_format(page: FamilyState, source: Source, name: str, key: str, c
         st.caption("Proposed from its first lines. Nothing of them is shown or kept." if in_utf8 else NOT_UTF8)
         chosen = _choose(page, kind, key)
         if chosen is None:
-            cards.ask(DATA, "Choose the file's encoding, or save it as UTF-8.")
+            cards.ask(FILES, "Choose the file's encoding, or save it as UTF-8.")
         else:
             shown = page.widget("files", "confirmed", f"text format {key}")
             if not st.checkbox(f"Read it so: {chosen.describe(kind)}", **shown):
-                cards.ask(DATA, "Confirm how the file is written.")
+                cards.ask(FILES, "Confirm how the file is written.")
                 return None
     return chosen
 

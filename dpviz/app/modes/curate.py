@@ -1,4 +1,4 @@
-"""What Curate shares on all pages: its places from top to bottom, what a press pays for, and what stands around a release."""
+"""What Curate shares on all pages: its drawers, the map, the bar with what a press pays for, and what stands around a release."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.app.cards.cards import RELEASED, show_cards
-from dpviz.app.cards.expected_errors import show_expected
+from dpviz.app.cards.cards import FILES, GOOD, METHOD, WHERE, WHOM, Cards, show_cards
+from dpviz.app.cards.expected_errors import Expected, show_expected
+from dpviz.app.components.drawers import show_drawer_icons
 from dpviz.app.components.panes import load_deck, panes
 from dpviz.app.components.scroll import scroll_to
 from dpviz.app.components.words import verdict_row
+from dpviz.app.modes.controls import curate_controls
 from dpviz.app.modes.family_page import FamilyPage
-from dpviz.app.modes.header import NO_EXPORT, WATERMARK, curate_row, truth_switch
+from dpviz.app.modes.header import NO_EXPORT, WATERMARK, first_row, forget_button, truth_switch
+from dpviz.app.modes.layout import lay_out
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
-from dpviz.app.modes.sidebar import curate_controls
-from dpviz.app.payment.paid_list import show_waiting
+from dpviz.app.payment.paid_list import show_releases
 from dpviz.app.payment.pay import show_account, show_bar, show_files
-from dpviz.app.payment.release_files import show_bundle
 from dpviz.app.session import drafts
-from dpviz.app.session.ledger import find_paid, show_missing_ledger
+from dpviz.app.session.ledger import show_missing_ledger
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import widget_for
 from dpviz.app.state.draft import Draft
@@ -29,6 +31,10 @@ from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Scene
 from dpviz.view.escape import markdown
+
+RELEASED = "released"  # anchor of the map of a release
+_ICONS = {FILES: "folder_open", WHOM: "group", WHERE: "map", GOOD: "speed", METHOD: "tune"}
+_CLOSED = "none"
 
 
 def show_curate(page: FamilyPage, protected: str) -> None:
@@ -38,43 +44,78 @@ def show_curate(page: FamilyPage, protected: str) -> None:
         page: the page.
         protected: what a release protects.
     """
-    state, releases = page.state, page.releases
+    state = page.state
     load_deck()
-    curate_row(state, protected)
-    with st.container():
+    with first_row(state):
+        forget_button(state.key)
+    with st.container(key="curate"):
+        icons, drawers, main = lay_out(state.kind.family.title, "curate")
+        bar = st.container(key="bar")
+    with drawers:
+        cards = show_cards()
+    with main:
+        messages, declared_map, released, below = (st.container() for _ in range(4))
+    with messages:
         show_missing_ledger()
-    declared_map, cards = st.container(), show_cards(page.where)
-    account, files, released, publish, bar = (*(st.container() for _ in range(4)), st.container(key="bar"))
-    declared, fits = curate_controls(page, cards)
-    data, how = declared.data, state.draft
-    draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []  # of one press
-    with account:
-        funding = show_account(state, data, draws, cards) if fits else None
-    with cards.good or st.container():
-        counts, unit = page.counts_of(declared) if fits else None, page.unit_of(data)
-        expected = show_expected(state, cards, counts, None if counts is None else page.levels_of(counts), unit, funding)
-        page.below_errors(counts, expected)
-    bargain = None if expected is None else expected.bargain
-    bought = "" if bargain is None else bargain.shown.text
-    with bar:
-        fits = show_bar(state, data, draws, cards, funding, bargain, lambda: releases.pay(data, funding, bought)) and fits
-    with files:
-        if data is not None and fits:
-            show_files(state, data, draws, funding)
+    declared, expected = _ask(page, cards, bar)
+    unit, data = page.unit_of(declared.data), declared.data
     with declared_map:
         page.show_declared(declared, expected, unit)
-    what = releases.newest()
+    what = page.releases.newest()
     with released:
         if what is not None:
             st.subheader("Released", anchor=RELEASED)
             scroll_to(RELEASED, f"{state.key} {what.number}")
             _show_draw(page, what.number, data is not None and what.data.counts is data.counts)
-    with publish:  # the way to the bundle, or releases that wait for it
-        if what is not None and (paid := find_paid(what.release)) is not None:
-            show_bundle(paid.paid)
-        elif what is None and data is not None:
-            show_waiting(data.fingerprints)
+    below.caption(f"Private data, noise from the operating system: every draw is counted in the ledger. {protected}")
+    with icons:
+        _show_drawers(state, cards)
     drafts.save(state)
+
+
+def _ask(page: FamilyPage, cards: Cards, bar: DeltaGenerator) -> tuple[Any, Expected | None]:
+    """Ask all questions in their drawers, and show the bar; return what is declared and what is expected."""
+    state = page.state
+    with cards.good or st.container():
+        publish, guess, account, files = (st.container() for _ in range(4))
+    declared, fits = curate_controls(page, cards)
+    data, how = declared.data, state.draft
+    draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []  # of one press
+    with account:
+        funding = show_account(state, data, draws, cards) if fits else None
+    with guess:
+        counts, unit = page.counts_of(declared) if fits else None, page.unit_of(data)
+        expected = show_expected(state, cards, counts, None if counts is None else page.levels_of(counts), unit, funding)
+        page.below_errors(counts, expected)
+    bargain = None if expected is None else expected.bargain
+    pay = partial(page.releases.pay, data, funding, "" if bargain is None else bargain.shown.text)
+    with bar:
+        fits = show_bar(state, data, draws, cards, funding, bargain, pay) and fits
+    with files:
+        if data is not None and fits:
+            show_files(state, data, draws, funding)
+    with publish:
+        show_releases(page.releases.newest_payments(), "" if funding is None or funding.account is None else funding.account.name)
+    return declared, expected
+
+
+def _show_drawers(state: FamilyState, cards: Cards) -> None:
+    """Show the icons, and of the drawers the one that was opened, or else the first in which something is missing."""
+    opened = _choose_drawer(state, cards)
+    show_drawer_icons(_ICONS, opened, lambda name: state.look(drawer=name or _CLOSED))
+    hidden = f'[class*="st-key-card-"]:not(.st-key-card-{opened.lower().replace(" ", "-")})' if opened else ".st-key-opened-curate"
+    st.html(f"<style>:has(> {hidden}) {{ display: none; }}</style>")
+
+
+def _choose_drawer(state: FamilyState, cards: Cards) -> str:
+    """Return the drawer that is open, "" if all are closed. One in which nothing is missing any more gives way to the next."""
+    chosen, slot = state.view.drawer, f"{state.key} answered in"
+    if chosen in {drawer for drawer, _ in cards.missing}:
+        st.session_state[slot] = chosen
+    elif st.session_state.pop(slot, None) == chosen and chosen:
+        state.look(drawer="")
+        return cards.first_missing
+    return "" if chosen == _CLOSED else chosen if chosen in _ICONS else cards.first_missing
 
 
 @st.fragment

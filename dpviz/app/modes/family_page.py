@@ -88,7 +88,6 @@ class FamilyPage:
         raw: what post-processing does to the counts, for the help of the switch to counts as first measured.
         streets: key of the switch of the street map.
 
-        where: title of the second card of Curate.
         counts_of: returns frame, unit and bound of what is declared without a single record; None while one of them is missing.
         levels_of: returns the levels of such counts.
         unit_of: returns what is counted, in the plural, from the data, None while they are missing.
@@ -116,7 +115,6 @@ class FamilyPage:
     raw: str
     streets: str
 
-    where: str
     counts_of: Callable[[Any], PrivateData | None]
     levels_of: Callable[[Any], Levels]
     unit_of: Callable[[Any], str]

@@ -113,27 +113,16 @@ def mode_switch(page_state: FamilyState) -> None:
     st.segmented_control("Mode", (TEACH, CURATE), required=True, label_visibility="collapsed", **page_state.widget("draft", "mode"))
 
 
-def teach_row(page_state: FamilyState) -> DeltaGenerator:
-    """Show the first row of Teach, which begins with the switch of the mode; return it for the controls of the maps.
+def first_row(page_state: FamilyState) -> DeltaGenerator:
+    """Show the first row, which begins with the switch of the mode; return it for what else belongs there.
 
     It is always there: if it changed its place, the browser would build the maps below it anew.
     """
     row = st.container(horizontal=True, vertical_alignment="center", key="first row")
-    if not page_state.view.present:
+    if page_state.draft.mode == CURATE or not page_state.view.present:
         with row:
             mode_switch(page_state)
     return row
-
-
-def curate_row(page_state: FamilyState, protected: str) -> None:
-    """Show the first row of Curate: the switch of the mode, what is protected, and the button that forgets the session."""
-    left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
-    with left:
-        mode_switch(page_state)
-    text = "Private data, noise from the operating system: every draw is counted in the ledger, and nothing leaves this page."
-    right.caption(f"{text} {protected}")
-    with end:
-        forget_button(page_state.key)
 
 
 def truth_switch(data: LoadedData) -> None:

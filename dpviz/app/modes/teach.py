@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.components.code import show_release_code
-from dpviz.app.components.drawers import ASK, MAP, NUMBERS, opened_drawer, show_drawer_icons
+from dpviz.app.components.drawers import ASK, MAP, NUMBERS, TEACH_ICONS, opened_drawer, show_drawer_icons
 from dpviz.app.components.panes import Chosen, load_deck, panes
 from dpviz.app.components.streets import streets_switch, streets_wanted
 from dpviz.app.components.words import budget_text
+from dpviz.app.modes.controls import teach_controls
 from dpviz.app.modes.family_page import FamilyPage, Pages, TeachParts
-from dpviz.app.modes.header import describe_unprotected, not_private_stamp, teach_row
+from dpviz.app.modes.header import describe_unprotected, first_row, not_private_stamp
+from dpviz.app.modes.layout import lay_out
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
 from dpviz.app.modes.rail import RailParts, show_rail
 from dpviz.app.modes.shown_runs import ShownRuns, choose_number, choose_panes, list_code
-from dpviz.app.modes.sidebar import teach_controls
 from dpviz.app.server.class_link import offer_class_link
 from dpviz.app.session.camera import keep_camera, keep_swipe, open_scene
 from dpviz.app.session.ledger import record_public_look
@@ -33,12 +33,11 @@ from dpviz.app.state.values import ORDINALS
 from dpviz.app.state.view import Pane as ViewedPane
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene
-from dpviz.view.escape import html, markdown
+from dpviz.view.escape import markdown
 from dpviz.view.points_canvas import ERROR, TRUE
 from dpviz.view.scene_svg import draw_svg
 
 _NO_PICTURE = "There is no picture yet. If something is missing or wrong, a message above or below says what."
-_STYLE = f"<style>{Path(__file__).with_suffix('.css').read_text('utf-8')}</style>"
 
 
 def show_teach(page: FamilyPage, others: Pages) -> None:
@@ -50,17 +49,13 @@ def show_teach(page: FamilyPage, others: Pages) -> None:
     """
     state = page.state
     load_deck()
-    st.html(_STYLE)
-    st.html(f'<h1 class="dpviz-unseen">{html(state.kind.family.title)}</h1>')
-    row = teach_row(state)
-    with st.container(key="teach"):
-        with st.container(key="drawers"):
-            show_drawer_icons(state)
-        drawer = st.container(key=f"opened {opened_drawer(state).lower()}")
-        main = st.container(key="main")
+    row, opened = first_row(state), opened_drawer(state)
+    icons, drawer, main = lay_out(state.kind.family.title, opened.lower())
+    with icons:
+        show_drawer_icons({} if state.view.present else TEACH_ICONS, opened, lambda name: state.look(drawer=name))
     with drawer:
-        if opened_drawer(state):
-            st.header(opened_drawer(state), anchor=False)
+        if opened:
+            st.header(opened, anchor=False)
     with main:
         messages = st.container()
         data, fits = teach_controls(page, others, drawer, messages)

@@ -12,12 +12,12 @@ def choose_again(account: Account) -> bool:
     """Ask whether another release is paid for; True at once for a dataset that nothing was paid for yet."""
     if not account.draws:
         return True
-    waiting = len(find_kept(set(), {account.name}))
+    waiting = len(find_kept({account.name}))
     if waiting:
         text = (
             "1 release of these data is paid for and waits" if waiting == 1 else f"{waiting:,} releases of these data are paid for and wait"
         )
-        st.caption(f"{text} on this computer: it can be published without paying again, below or on the Release page.")
+        st.caption(f"{text} on this computer: it can be published without paying again, under *How good*.")
     made = "one release of these data was" if account.draws == 1 else f"{account.draws:,} releases of these data were"
     return st.checkbox(f"Pay once more, for another release: {made} paid for before", key=_key(account))
 

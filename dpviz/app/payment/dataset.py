@@ -35,7 +35,6 @@ def dataset_block(
     data: LoadedData,
     draws: Draws,
     *,
-    title: str = "##### 4 Dataset",
     is_repeat: Callable[[Account], bool] = lambda _: False,
 ) -> Funding:
     """Ask for name and cap if the ledger has no account for the data; show the spent budget, the releases' cost and the remaining budget.
@@ -43,12 +42,9 @@ def dataset_block(
     Args:
         page: state of the page of the data.
         data: data as loaded.
-        draws: the mechanisms and budgets of the releases that one press of the button makes; none if it publishes a draw that is paid for.
-        title: heading above the block, as Markdown.
+        draws: the mechanisms and budgets of the releases that one press of the button makes; none while they do not fit.
         is_repeat: returns whether a release of a dataset is there, and no other is asked for: the sums are then those without another.
     """
-    if title:
-        st.markdown(title)
     try:
         ledger = open_ledger()
         made = "" if ledger.exists() else ", which the first release that is paid for makes"
@@ -76,13 +72,6 @@ def _fund_from_account(account: Account, data: LoadedData, draws: Draws) -> Fund
 
 def _fund_new_data(page: FamilyState, data: LoadedData, draws: Draws) -> Funding:
     """Ask for name and cap. The first release opens an account, or adds the data to the account that has this name already."""
-    if not draws:
-        return Funding(
-            name="",
-            cap=None,
-            account=None,
-            problem="The account that paid for this draw is no longer in the ledger: the draw cannot be published.",
-        )
     part = data.source.data_part
     page.set("draft", account=take_account(page.draft, part, data.digest, _propose(part)))
     name, cap = _name_field(page, data.digest), _cap_fields(page, data.digest)

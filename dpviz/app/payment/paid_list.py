@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -18,83 +19,62 @@ from dpviz.publishing.kept import describe_interrupted, kept_draws, recover, rem
 from dpviz.publishing.order import PaidRelease
 from dpviz.view.escape import line, markdown
 
-_KNOWN = "datasets of this session"
 
+def show_releases(made: Mapping[int, PaidRelease], dataset: str) -> None:
+    """Show how a release is published: one of this page, or one that was paid for before, in any session on this computer.
 
-def ask_dataset() -> set[str]:
-    """Ask of which dataset earlier draws are looked for: other users of the app see nothing of a dataset unless they know its name.
-
-    Returns:
-        Names of datasets: what was typed here, and those of this session's own data.
-    """
-    typed = st.text_input(
-        "Earlier draws of the dataset named",
-        key="earlier dataset",
-        help="Draws that were paid for before, in any session on this computer, are found by the exact name of their dataset.",
-    )
-    return {str(typed or "").strip(), *st.session_state.get(_KNOWN, ())} - {""}
-
-
-def know_dataset(name: str) -> None:
-    """Note that this session has loaded the data of a dataset, so that its earlier draws are shown without asking for its name."""
-    st.session_state.setdefault(_KNOWN, set()).add(name)
-
-
-def find_kept(known: set[int], datasets: set[str]) -> list[Entry]:
-    """Find the payments whose releases are kept on the disk, newest first.
+    Earlier ones are found by the exact name of their dataset: users who do not know it see nothing of them.
 
     Args:
-        known: numbers of payments that are left out, because the page has their releases already.
-        datasets: names of the datasets that are looked for.
+        made: what the last press paid for, by the numbers of the payments, the newest first.
+        dataset: name of the dataset on the page; "" while it has no account.
+    """
+    place = st.container()
+    with st.expander("Earlier releases"):
+        help_text = "Releases that were paid for before, in any session on this computer, are found by the exact name of their dataset."
+        typed = str(st.text_input("Of the dataset named", key="earlier dataset", help=help_text) or "").strip()
+        datasets = {dataset, typed} - {""}
+        show_all_draws(datasets)
+    with place:
+        paid = _choose_release(made, datasets)
+        if paid is not None:
+            show_bundle(paid)
+
+
+def _choose_release(made: Mapping[int, PaidRelease], datasets: set[str]) -> PaidRelease | None:
+    """Ask which release is published, where several wait, and show one that is not on the page; None if there is none."""
+    waiting = {entry.id: entry for entry in find_kept(datasets)}
+    numbers = list({**made, **waiting})
+    recovered: dict[int, PaidRelease] = st.session_state.setdefault("recovered draws", {})
+    if not numbers:  # one that was published since the page was loaded anew
+        return next((paid for paid in reversed(recovered.values()) if paid.account.name in datasets and is_published(paid)), None)
+    number = numbers[0]
+    if len(numbers) > 1:
+        shown = {each: _describe(waiting[each]) if each in waiting else f"Draw {each:d}, on this page" for each in numbers}
+        number = st.selectbox("Release", numbers, key="kept draw", format_func=shown.__getitem__)
+    if number in made:
+        return made[number]
+    try:
+        kept = recovered.get(number)
+        if kept is None or kept.kept is None or not kept.kept.exists():
+            recovered[number] = recover(number, open_ledger())
+    except DpvizError as error:
+        show_error(str(error))
+        return None
+    verdict_row(recovered[number].release)
+    show_paid_map(recovered[number].release, number)
+    return recovered[number]
+
+
+def find_kept(datasets: set[str]) -> list[Entry]:
+    """Find the payments for these datasets whose releases are kept on the disk, newest first.
 
     Without a ledger that can be read, none are found: the account block says why.
     """
     try:
-        kept = reversed(kept_draws(open_ledger()))
-        return [entry for account, entry in kept if entry.id not in known and account.name in datasets]
+        return [entry for account, entry in reversed(kept_draws(open_ledger())) if account.name in datasets]
     except DpvizError:
         return []
-
-
-def show_kept(entries: list[Entry]) -> None:
-    """Ask which kept release is published or discarded, and show how."""
-    by_number = {entry.id: entry for entry in entries}
-    number = st.selectbox("Draw", list(by_number), key="kept draw", format_func=lambda number: _describe(by_number[number]))
-    if number not in by_number:
-        return
-    try:
-        recovered: dict[int, PaidRelease] = st.session_state.setdefault("recovered draws", {})
-        kept = recovered.get(number)
-        if kept is None or kept.kept is None or not kept.kept.exists():
-            recovered[number] = recover(number, open_ledger())
-        paid = recovered[number]
-    except DpvizError as error:
-        show_error(str(error))
-        return
-    verdict_row(paid.release)
-    show_paid_map(paid.release, number)
-    show_bundle(paid)
-
-
-def show_waiting(fingerprints: tuple[str, ...]) -> None:
-    """Show on Curate how a release is published that was paid for before the page was loaded anew, and what was published since.
-
-    Args:
-        fingerprints: of the data, which are there again: by them the ledger finds the account, not by a name that was typed.
-    """
-    try:
-        account = open_ledger().find_by_fingerprints(fingerprints)
-    except DpvizError:  # the account block says why
-        return
-    if account is None:
-        return
-    if entries := find_kept(set(), {account.name}):
-        show_kept(entries)
-        return
-    recovered = list(st.session_state.get("recovered draws", {}).values())
-    published = [paid for paid in recovered if paid.account.name == account.name and is_published(paid)]
-    if published:
-        show_bundle(published[-1])
 
 
 def _describe(entry: Entry) -> str:
@@ -127,11 +107,9 @@ def show_all_draws(datasets: set[str]) -> None:
             if account.name in datasets
             for entry in ledger.entries(account.name)
         ]
-    except DpvizError as error:  # on the Release page nothing else may say that the ledger is missing, in use or damaged
-        show_error(str(error))
+    except DpvizError:  # the account block says why
         return
     for number in sorted({row["draw"] for row in rows} & set(lost)):
         st.caption(markdown(lost[number]))
     if rows:
-        with st.expander(f"All draws that are paid for ({len(rows):,})"):
-            show_table(pd.DataFrame(rows).sort_values("draw", ascending=False))
+        show_table(pd.DataFrame(rows).sort_values("draw", ascending=False))

@@ -1,4 +1,4 @@
-"""The end of Curate's questions: the account that pays, what is still missing, and the one button that pays."""
+"""The end of Curate's questions: the account that pays, and the bar with what is missing and the one button that pays."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from dpviz.app.cards.bargain import Bargain, show_bargain
-from dpviz.app.cards.cards import ACCOUNT, DATA, Cards, show_missing
+from dpviz.app.cards.cards import FILES, GOOD, Cards, show_missing
 from dpviz.app.components.code import show_release_code
 from dpviz.app.components.fields import show_lock
 from dpviz.app.components.words import amount_text, budget_words
 from dpviz.app.payment.confirm_second_payment import choose_again, is_repeat
 from dpviz.app.payment.dataset import dataset_block, describe_spent
-from dpviz.app.payment.paid_list import know_dataset
 from dpviz.app.session.ledger import Draws, Funding, LoadedData
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.saved_config import save_button
@@ -28,15 +27,12 @@ def show_account(page: FamilyState, data: LoadedData | None, draws: Draws, cards
     """Show the account that would pay, and ask for its name and cap if it is new; None while there are no data."""
     if data is None:
         return None
-    with st.container(border=True):
-        st.subheader("4 Who pays?", anchor=ACCOUNT)
-        funding = dataset_block(page, data, draws, title="", is_repeat=is_repeat)
-        if funding.account is None or not funding.account.draws:
-            st.caption(describe_spent(funding))
-    if funding.account is not None:
-        know_dataset(funding.account.name)
+    st.subheader("Who pays?", anchor=False)
+    funding = dataset_block(page, data, draws, is_repeat=is_repeat)
+    if funding.account is None or not funding.account.draws:
+        st.caption(describe_spent(funding))
     if funding.problem is not None:
-        cards.ask(ACCOUNT, funding.problem)
+        cards.ask(GOOD, funding.problem)
     return funding
 
 
@@ -67,10 +63,8 @@ def show_bar(
     with left:
         is_wrong = show_lock()
         if is_wrong:
-            cards.ask(DATA, "Correct what is marked as wrong.")
-        elif data is not None and draws:
-            page.remember(data)  # before the draw: the user may open the Release page while the release is made
-        show_missing(cards)
+            cards.ask(FILES, "Correct what is marked as wrong.")
+        show_missing(cards, lambda drawer: page.look(drawer=drawer))
         account = None if funding is None else funding.account
         takes = account is None or choose_again(account)  # what was paid for before wants a second choice first
         if takes:

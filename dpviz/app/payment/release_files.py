@@ -19,6 +19,7 @@ import streamlit as st
 from dpviz.app.components.fields import at_most, problem_with, show_problem
 from dpviz.app.session.ledger import open_ledger
 from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.release import drawn_slot
 from dpviz.app.session.widgets import carry_out, show_error
 from dpviz.errors import DpvizError, SettingError
 from dpviz.families import FAMILIES
@@ -175,14 +176,13 @@ def note_download(bundle: Bundle) -> None:
     paid = bundle.paid
     if paid is None:
         return
-    bundles, entries = _published(), st.session_state.setdefault("published entries", set())
+    bundles = _published()
     try:
         publish.note_publication(paid, bundle.manifest["identity"]["release_id"], open_ledger())
     except DpvizError as error:
         st.session_state[_FAILED] = str(error)
         return
     bundles[paid.entry] = bundle
-    entries.add(paid.entry)
 
 
 def _show_published(bundle: Bundle) -> None:
@@ -215,11 +215,10 @@ def _discard(paid: publish.PaidRelease, kept: Path) -> None:
     """Remove a release from the disk and from the session."""
     discard(kept)
     st.toast(f"Draw {paid.entry:d} was discarded; what it cost stays spent.")
-    for slot in ("kept draws", "drawn Curate", "trips drawn Curate"):
-        for each in list(results := st.session_state.get(slot, ())):
-            made = [each.paid.release] if hasattr(each, "paid") else [run.release for run in each.runs]
-            if any(release is paid.release for release in made):
-                results.remove(each)
+    for family in FAMILIES.values():
+        results = st.session_state.get(drawn_slot(family.page.state), ())
+        for each in [each for each in results if any(run.paid is paid for run in each.runs)]:
+            results.remove(each)
 
 
 def texts_form(page: FamilyState, name: str = "") -> dict[str, Any]:

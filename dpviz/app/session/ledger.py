@@ -6,16 +6,14 @@ is shown.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Protocol
 
 import streamlit as st
 
 from dpviz.app.server.class_mode import is_class, refuse_in_class
-from dpviz.app.session.widgets import result_slot, show_error
+from dpviz.app.session.widgets import show_error
 from dpviz.app.state.run import convert_to_currency
 from dpviz.errors import RefusedError
 from dpviz.mechanisms.base import AnyMechanism
@@ -26,7 +24,6 @@ from dpviz.publishing import publish
 from dpviz.publishing.config import DataPart, DomainPart, RegionsPart
 from dpviz.publishing.private_data import PrivateData
 
-MOST_KEPT = 12
 _NOT_RECORDED = "The truth is not shown, since the ledger cannot record that it is looked at."
 Draws = Sequence[tuple[AnyMechanism, Budget]]
 
@@ -116,50 +113,6 @@ class Funding:
     known: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class PaidDraw:
-    """A draw of this session that is paid for, and may be published.
-
-    Attributes:
-        paid: the release and its entry in the ledger.
-        data: data that the release was made from.
-        mechanism: mechanism that made the release.
-        time: time of the draw, UTC.
-    """
-
-    paid: publish.PaidRelease
-    data: LoadedData
-    mechanism: AnyMechanism
-    time: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class SessionDraws:
-    """The paid draws that this session keeps.
-
-    They are plain objects, which a run takes out of the session state before it pays: a later call into Streamlit could lose the draw.
-
-    Attributes:
-        kept: the last draws that are paid for, oldest first.
-        published: numbers in the ledger of the draws that were published.
-    """
-
-    kept: deque[PaidDraw]
-    published: set[int]
-
-    def keep(self, paid: publish.PaidRelease, data: LoadedData, mechanism: AnyMechanism) -> PaidDraw:
-        """Keep a draw that is paid for, so that it can be published."""
-        draw = PaidDraw(paid=paid, data=data, mechanism=mechanism, time=datetime.now(UTC))
-        self.kept.append(draw)
-        return draw
-
-
-def session_draws() -> SessionDraws:
-    """Return the paid draws of this session. A run calls this before it pays: a click may end the run at any later call into Streamlit."""
-    published: set[int] = st.session_state.setdefault("published entries", set())
-    return SessionDraws(kept=result_slot("kept draws", MOST_KEPT), published=published)
-
-
 def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, funding: Funding) -> publish.Order:
     """Make the order for `publish.draw` from the data, the mechanism, the budget and the account that pays."""
     cap = funding.account.terms.cap if funding.account is not None else funding.cap
@@ -173,32 +126,6 @@ def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, fundin
         person=data.source.data_part.person or "",
         may_be_empty=data.source.data_part.may_be_empty,
     )
-
-
-def pay_and_draw(data: LoadedData, order: publish.Order, draws: SessionDraws) -> publish.PaidRelease:
-    """Pay for one draw, make it, and keep it for publishing. Nothing here calls into Streamlit: such a call could lose the draw.
-
-    Args:
-        data: data that the release is made from.
-        order: mechanism, budget and account of the draw.
-        draws: where the draw is kept.
-
-    Raises:
-        DpvizError: nothing was drawn; the text says so if the budget is spent all the same.
-    """
-    paid = publish.draw(order, open_ledger(), keeps=True)
-    draws.keep(paid, data, order.mechanism)
-    return paid
-
-
-def paid_draws() -> list[PaidDraw]:
-    """Return the last paid draws of this session, oldest first."""
-    return list(st.session_state.get("kept draws", ()))
-
-
-def find_paid(release: object) -> PaidDraw | None:
-    """Return the paid draw of this session whose release this is; None if it is none."""
-    return next((draw for draw in paid_draws() if draw.paid.release is release), None)
 
 
 def seen_digests() -> set[str]:

@@ -343,17 +343,6 @@ class FamilyState(PageState):
                 " Choose another mechanism, or go back to Teach. Nothing was drawn or spent."
             )
 
-    def remember(self, data: LoadedData | None) -> None:
-        """Keep data loaded in Curate, with the draft, for the Release page; None removes them while something is missing."""
-        if data is None:
-            st.session_state.pop(f"loaded {self.key}", None)
-        else:
-            st.session_state[f"loaded {self.key}"] = (data, self.draft)
-
-    def loaded(self) -> tuple[LoadedData, Draft] | None:
-        """Return the data last loaded in Curate in this session, and the draft that they had then; None if there are none."""
-        return st.session_state.get(f"loaded {self.key}")
-
     def offer(self, data: Any | None) -> None:
         """Offer data of a file loaded in Teach, which are public, to the Compare page; otherwise withdraw the last offer.
 

@@ -9,12 +9,13 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 import streamlit as st
 
-from dpviz.app.session.ledger import Funding, LoadedData, make_order, pay_and_draw, session_draws
+from dpviz.app.session.ledger import Funding, LoadedData, make_order, open_ledger
 from dpviz.app.session.page_state import UNPAID, FamilyState, truth_allowed
 from dpviz.app.session.widgets import newest_result, result_slot
 from dpviz.app.state.draft import Draft
 from dpviz.errors import RefusedError
 from dpviz.privacy.entropy import Entropy
+from dpviz.publishing.publish import PaidRelease, draw
 from dpviz.release.base import NoisyRelease
 
 Output = TypeVar("Output", bound=NoisyRelease)
@@ -32,7 +33,7 @@ class OneRelease(Generic[Output, Data, Evaluation]):
         draft: what was chosen for the draw, with its run alone.
         seconds: seconds that the release took on the server.
         number: in Curate the number of the draw in this session, in Teach the number of the run; from 1 on.
-        account: name of the account in the ledger that paid; None in Teach.
+        paid: the payment in the ledger; None in Teach.
         evaluation: the comparison with the truth, made together with the run; None in Curate, where it is made when it may be seen.
         beside: a release of another mechanism that the same press paid for; None if there is none.
         bought: what was expected of it before it was paid for, in a phrase; "" in Teach.
@@ -43,7 +44,7 @@ class OneRelease(Generic[Output, Data, Evaluation]):
     draft: Draft
     seconds: float
     number: int
-    account: str | None = None
+    paid: PaidRelease | None = None
     evaluation: Evaluation | None = None
     beside: Self | None = None
     bought: str = ""
@@ -52,6 +53,11 @@ class OneRelease(Generic[Output, Data, Evaluation]):
     def title(self) -> str:
         """The title of its mechanism."""
         return str(self.draft.kind.family.choices[self.release.mechanism].title)
+
+    @property
+    def account(self) -> str | None:
+        """The name of the account in the ledger that paid; None in Teach."""
+        return None if self.paid is None else str(self.paid.account.name)
 
     @property
     def runs(self) -> list[Self]:
@@ -93,6 +99,11 @@ class Releases(Generic[Output, Data, Evaluation]):
         """Return what was released last in Curate; None before the first release."""
         return newest_result(drawn_slot(self.page))  # type: ignore[no-any-return]
 
+    def newest_payments(self) -> dict[int, PaidRelease]:
+        """Return what the last press in Curate paid for, by the numbers of the payments, the newest first."""
+        newest = self.newest()
+        return {} if newest is None else {run.paid.entry: run.paid for run in reversed(newest.runs) if run.paid is not None}
+
     def pay(self, data: Any, funding: Funding | None, bought: str = "") -> None:
         """Release once with each mechanism in Curate and keep the results. The ledger counts each draw before its noise is drawn.
 
@@ -115,18 +126,18 @@ class Releases(Generic[Output, Data, Evaluation]):
             mechanism.check_data(data.counts)
         drawn = f"{self.page.prefix}draws"
         number = st.session_state[drawn] = st.session_state.get(drawn, 0) + 1
-        slot, draws = result_slot(drawn_slot(self.page)), session_draws()  # from here on no call into Streamlit: it could lose the draw
+        slot, ledger = result_slot(drawn_slot(self.page)), open_ledger()  # from here on no call into Streamlit: it could lose the draw
         made: OneRelease[Output, Data, Evaluation] | None = None
         for mechanism in mechanisms:
             start = time.perf_counter()
-            paid = pay_and_draw(data, make_order(data, mechanism, how.budget_for(mechanism), funding), draws)
+            paid = draw(make_order(data, mechanism, how.budget_for(mechanism), funding), ledger, keeps=True)
             made = OneRelease(
                 release=cast("Output", paid.release),
                 data=data,
                 draft=how,
                 seconds=time.perf_counter() - start,
                 number=number,
-                account=paid.account.name,
+                paid=paid,
                 beside=made,
                 bought=bought,
             )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app.cards.cards import DATA, Cards
+from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
 from dpviz.app.cards.columns import NONE, choose_count, choose_point_columns, find_point_columns, lacking_place, lacks_count, pick
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
@@ -32,7 +32,7 @@ from dpviz.publishing.config import DataPart
 from dpviz.samples.areas import AREA_SAMPLES
 
 AreaFiles = ChosenFiles[PointsFile, cached.UploadedRegions]
-FILES = FileKind[PointsFile, cached.UploadedRegions](
+KIND = FileKind[PointsFile, cached.UploadedRegions](
     page=AREAS,
     describe_upload=cached.inspect_points_file,
     describe=describe_points,
@@ -72,7 +72,7 @@ def _without_records(regions: Any, unit: str, bound: int) -> AreaCounts:
 
 def areas_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
-    source = choose_source(AREAS, cards)
+    source = choose_source(AREAS)
     return _choose_sample(cards) if source == "sample" else _choose_files(cards)
 
 
@@ -94,7 +94,7 @@ def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
     regions = choose_areas_regions(cards)
     about = "One row per record: coordinates, point geometries, or ids of the finest regions."
-    chosen = choose_files(FILES, cards, lambda: _ask_for_upload(about))
+    chosen = choose_files(KIND, cards, lambda: _ask_for_upload(about))
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
@@ -133,7 +133,7 @@ def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Ca
     if opened is None:
         return declared
     more = {"on_map": cached.regions_on_map(regions.key, regions), "denominators": cached.denominators_of(regions.key, regions)}
-    data = data_of_files(FILES, chosen, opened, options, make=AreasData, more=more, regions=part_of(regions))
+    data = data_of_files(KIND, chosen, opened, options, make=AreasData, more=more, regions=part_of(regions))
     if "person" not in unit:
         show_repeats(AREAS, chosen, data, used, "record", cards)
     return Declared(data=data, regions=regions, unit=unit)
@@ -158,13 +158,13 @@ def _choose_columns(about: PointsFile, digest: str, cards: Cards) -> dict[str, A
             return _choose_ids(about, digest, cards)
     options = choose_point_columns(AREAS, about, digest)
     if lacks := lacking_place(about, options):
-        cards.ask(DATA, lacks)
+        cards.ask(FILES, lacks)
     if about.needs_crs:
         crs_help = "It is never guessed. EPSG:4326 is longitude and latitude in degrees."
         shown = AREAS.widget("data", "crs", "areas crs", show=lambda crs: crs or "", take=lambda typed: typed.strip() or None)
         st.text_input("CRS of the coordinates", placeholder="EPSG:4326", help=crs_help, **shown)
         if not AREAS.part("data", "crs"):
-            cards.ask(DATA, "Type the CRS of the coordinates on the left: EPSG:4326 if they are degrees.")
+            cards.ask(FILES, "Type the CRS of the coordinates on the left: EPSG:4326 if they are degrees.")
         options["crs"] = AREAS.part("data", "crs")
     return {role: value for role, value in options.items() if value not in (None, False)}
 
@@ -179,6 +179,6 @@ def _choose_ids(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
     keep, key = (lambda name: AREAS.set("data", region=name or "")), f"areas column region {digest}"
     region = pick("Ids of the finest regions", names, AREAS.part("data", "region"), keep, key, text)
     if region is None:
-        cards.ask(DATA, "Choose the column of ids of regions on the left.")
+        cards.ask(FILES, "Choose the column of ids of regions on the left.")
     options = {} if region is None else {"region": region}
     return options | choose_count(AREAS, "record", about, options, f"areas column count {digest}")

@@ -27,7 +27,6 @@ PAGE = FamilyPage(
     teach=make_teach,
     raw=", before least squares makes the levels agree.",
     streets="street map of areas",
-    where="2 In which regions?",
     counts_of=Declared.frame,
     levels_of=list_levels,
     unit_of=lambda data: AREA_FAMILY.counted if data is None else data.unit,

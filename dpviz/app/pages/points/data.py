@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.cards.cards import DATA, WHERE, Cards
+from dpviz.app.cards.cards import FILES, WHERE, Cards
 from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, is_among, take_columns
 from dpviz.app.cards.columns import choose_point_columns, find_point_columns, lacking_place, lacks_count
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
@@ -37,7 +37,7 @@ from dpviz.view.declared_canvas import DeclaredBox
 from dpviz.view.escape import markdown
 
 PointFiles = ChosenFiles[PointsFile, Domain]
-FILES = FileKind[PointsFile, Domain](
+KIND = FileKind[PointsFile, Domain](
     page=POINTS,
     describe_upload=cached.inspect_points_file,
     describe=describe_points,
@@ -71,16 +71,16 @@ class Declared:
 
 def points_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
-    source = choose_source(POINTS, cards)
+    source = choose_source(POINTS)
     if source == "sample":
         return _choose_sample(cards)
-    chosen_files = choose_files(FILES, cards, partial(_ask_for_upload, cards))
+    chosen_files = choose_files(KIND, cards, partial(_ask_for_upload, cards))
     if chosen_files is not None:
         return _ask_and_count(chosen_files, cards)
     if not cards.curates:
         return Declared(data=None)
     if not cards.missing:
-        cards.ask(DATA, "Choose a file of points.")
+        cards.ask(FILES, "Choose a file of points.")
     cards.whom.caption("Asked once the file is read.")
     where = choose_where(cards, file_crs=None, asks_for_crs=False)
     return Declared(data=None, domain=where.domain, outline=where.outline)
@@ -158,7 +158,7 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     bound, kind = (unit or {}).get("contributions", 1), None if unit is None else "person" if "person" in unit else "record"
     open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, outline=where.outline, unit=kind, bound=bound)
     if lacks := lacking_place(about, options):
-        cards.ask(DATA, lacks)
+        cards.ask(FILES, lacks)
     no_count = lacks_count("record", about, {**options, **(unit or {})}, cards)
     if not are_public(POINTS, digest):
         return open_questions
@@ -171,7 +171,7 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     opened = count_chosen(chosen_files, where.domain, {**options, "bad_rows": bad_rows}, cards, "records", offer_swap)
     if opened is None:
         return open_questions
-    data = data_of_files(FILES, chosen_files, opened, options, domain=DomainPart.of(where.domain, where.study_area))
+    data = data_of_files(KIND, chosen_files, opened, options, domain=DomainPart.of(where.domain, where.study_area))
     if "person" not in unit:
         used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
         show_repeats(POINTS, chosen_files, data, used, "record", cards)

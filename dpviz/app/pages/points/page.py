@@ -55,7 +55,6 @@ PAGE = FamilyPage(
     teach=make_teach,
     raw=", before post-processing makes the levels agree.",
     streets="street map",
-    where="2 Where?",
     counts_of=empty_counts,
     levels_of=list_levels,
     unit_of=lambda _: POINT_FAMILY.counted,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app.cards.cards import DATA, Cards
+from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
 from dpviz.app.cards.columns import NONE, ask_pair, choose_count, lacks_count, pick, pick_of
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
@@ -37,7 +37,7 @@ from dpviz.space.regions import Regions
 BothRegions = tuple[cached.UploadedRegions, cached.UploadedRegions]
 """The regions where trips begin, and those where they end."""
 TripFiles = ChosenFiles[TripsFile, BothRegions]
-FILES = FileKind[TripsFile, BothRegions](
+KIND = FileKind[TripsFile, BothRegions](
     page=TRIPS,
     describe_upload=cached.inspect_trips_file,
     describe=describe_trip_files,
@@ -95,7 +95,7 @@ def _without_trips(regions: Regions, ends: Regions, *, bound: int, unit: str, ex
 
 def trips_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
-    return _choose_sample(cards) if choose_source(TRIPS, cards) == "sample" else _choose_files(cards)
+    return _choose_sample(cards) if choose_source(TRIPS) == "sample" else _choose_files(cards)
 
 
 def _choose_sample(cards: Cards) -> Declared:
@@ -124,7 +124,7 @@ def _choose_files(cards: Cards) -> Declared:
     about = f"{say_tables()}: origin, destination and count, LODES, or a wide matrix."
     named = TRIPS.draft.uploaded.path
     ask = partial(ask_for_file, "Trips file", upload_types(tables=True), "trips", about, named=named, what="file of trips")
-    chosen_files = choose_files(FILES, cards, ask)
+    chosen_files = choose_files(KIND, cards, ask)
     both = None if regions is None or ends is None else (regions, ends)
     if both is not None and cards.curates:
         for each in dict.fromkeys(both):
@@ -156,7 +156,7 @@ def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> 
         return declared
     roles = () if about.matrix else (("origin", "Origin"), ("destination", "Destination"))
     if lacks := next((title for role, title in roles if not options.get(role)), None):
-        cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
+        cards.ask(FILES, f"Choose the column of {lacks}, under Columns on the left.")
     if unit is None or lacks or no_count:
         return declared
     options |= unit
@@ -165,7 +165,7 @@ def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> 
         return declared
     apart = TRIPS.draft.destinations
     regions, destinations = make_regions_part(TRIPS.draft.regions), None if apart is None else make_regions_part(apart)
-    data = data_of_files(FILES, chosen_files, opened, options, regions=regions, destinations=destinations)
+    data = data_of_files(KIND, chosen_files, opened, options, regions=regions, destinations=destinations)
     if columns and "person" not in unit:
         show_repeats(TRIPS, chosen_files, data, used, "trip", cards)
     return Declared(data=data, regions=both, unit=unit)

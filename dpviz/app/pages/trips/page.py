@@ -28,7 +28,6 @@ PAGE = FamilyPage(
     teach=make_teach,
     raw=" or estimated, before post-processing makes them whole and the levels agree.",
     streets="street map of trips",
-    where="2 Between which regions?",
     counts_of=Declared.frame,
     levels_of=list_levels,
     unit_of=lambda data: TRIP_FAMILY.counted if data is None else data.unit,

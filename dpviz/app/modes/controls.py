@@ -1,4 +1,4 @@
-"""The controls of Points, Trips and Areas, in drawers of Teach and on the left of Curate: data, then mechanism and budget.
+"""The controls of Points, Trips and Areas, in the drawers of Teach and of Curate: data, then mechanism and budget.
 
 A choice that does not fit is reported beside its control, and nothing that was typed is lost.
 """
@@ -12,10 +12,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.app.cards.cards import DATA, Cards, cards_in_place
+from dpviz.app.cards.cards import FILES, Cards, cards_in_place
+from dpviz.app.cards.cards import METHOD as METHOD_CARD
 from dpviz.app.cards.opened_config import show_uploader
-from dpviz.app.components.drawers import DATA as DATA_DRAWER
-from dpviz.app.components.drawers import METHOD, SPLIT, opened_drawer
+from dpviz.app.components.drawers import DATA, METHOD, SPLIT, opened_drawer
 from dpviz.app.components.fields import PROBLEMS, start_checks
 from dpviz.app.components.mechanism_controls import mechanism_controls, privacy_controls, split_controls, without_settings
 from dpviz.app.modes.family_page import FamilyPage, Pages
@@ -76,7 +76,7 @@ def _declare(page: FamilyPage, others: Pages, drawer: DeltaGenerator) -> Any:
     state, slot = page.state, _slot(page.state)
     question = (st.session_state.get("visit", 0), replace(state.draft, runs=()))
     known, declared = st.session_state.get(slot, (None, page.nothing))
-    is_open = opened_drawer(state) == DATA_DRAWER
+    is_open = opened_drawer(state) == DATA
     with st.container(key="unseen"):  # always there: nothing below it moves
         if is_open or known != question:
             with drawer if is_open else nullcontext():
@@ -84,7 +84,7 @@ def _declare(page: FamilyPage, others: Pages, drawer: DeltaGenerator) -> Any:
                 page.below_data(others)
             st.session_state[slot] = (question if declared.data is not None else None, declared)
     if declared.data is None and not is_open and not state.view.present:
-        state.look(drawer=DATA_DRAWER)
+        state.look(drawer=DATA)
         st.rerun()
     return declared
 
@@ -112,28 +112,28 @@ def _check(state: FamilyState, frame: Any) -> None:
 
 
 def curate_controls(page: FamilyPage, cards: Cards) -> tuple[Any, bool]:
-    """Show the controls of Curate on the left, under the field that opens a configuration, and write the address.
+    """Show the controls of Curate in its drawers, under the field that opens a configuration, and write the address.
 
     Args:
         page: the page.
-        cards: say what is missing.
+        cards: the drawers, which say what is missing.
 
     Returns:
         What is declared, and whether mechanism and budget fit.
     """
     state, declared, fits = page.state, page.nothing, False
     st.session_state.pop(_slot(state), None)  # the files may be others when Teach comes back
-    with st.sidebar:
+    with cards.files:
         show_uploader(state)
         start_checks()
-        state.remember(None)
         try:
             declared = page.controls(cards)
         except DpvizError as error:
             show_error(str(error))
-            cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
+            cards.ask(FILES, f"Correct the data: {advise_in_app(str(error))}")
         state.offer(declared.data)
-        frame = page.frame_of(declared)
+    frame = page.frame_of(declared)
+    with cards.method or st.container():
         try:
             mechanism_controls(state)
             page.below_mechanism()
@@ -159,6 +159,6 @@ def _show_misfit(page: FamilyState, error: DpvizError, cards: Cards | None = Non
     """Show why mechanism or budget do not fit, and the way back if the mode offers the mechanism."""
     show_error(str(error))
     if cards is not None:
-        cards.ask(DATA, "Correct the mechanism or its settings.")
+        cards.ask(METHOD_CARD, "Correct the mechanism or its settings.")
     if page.draft.run.mechanism in page.offered_mechanisms():
         st.button("Back to the default settings", on_click=without_settings, args=(page,))
