@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -180,7 +181,7 @@ def show_map_to_drag(page: FamilyState, scene: Scene, key: str, take: Callable[[
         take: declares a box, west, south, east and north in degrees.
     """
     with st.container(key="declared area"):
-        panes(scene, key=key, on_box=partial(_take_dragged, page, key, take))
+        panes(replace(scene, fills=True), key=key, on_box=partial(_take_dragged, page, key, take))
     rerun_if_changed(key)
 
 
@@ -196,4 +197,4 @@ def show_declared_regions(scene: Scene | None, key: str) -> None:
         st.caption("These regions have neither outlines nor coordinates: there is no map of them.")
         return
     with st.container(key="declared area"):
-        panes(scene, key=key)
+        panes(replace(scene, fills=True), key=key)

@@ -66,13 +66,8 @@ def present_button(page_state: FamilyState) -> None:
 
 def forget_button(key: str) -> None:
     """Show the button that makes the session forget its data; `key` is the page's name in the key of the button."""
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        st.button(
-            "Forget my data",
-            key=f"forget {key}",
-            on_click=forget,
-            help="Removes uploads, draws and whatever was typed from this session. What was spent stays in the ledger.",
-        )
+    help_text = "Removes uploads, draws and whatever was typed from this session. What was spent stays in the ledger."
+    st.button("Forget my data", key=f"forget {key}", on_click=forget, help=help_text)
 
 
 def forget() -> None:
