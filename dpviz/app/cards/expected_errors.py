@@ -91,7 +91,8 @@ def show_expected(
     if frame is None or levels is None:
         st.caption("The expected error is shown here once whom and where are said.")
         return None
-    level, guess = _choose_level(page, levels), choose_guess(page, frame, unit)
+    guess = choose_guess(page, frame, unit)
+    level = _choose_level(page, levels)
     if guess.records is None:
         cards.ask(GOOD, f"Say about how many {unit} there are: a public guess, by which the page says what a payment buys.")
     left = None if funding is None or funding.account is None else funding.account.left

@@ -78,7 +78,7 @@ def _ask(page: FamilyPage, cards: Cards, bar: DeltaGenerator) -> tuple[Any, Expe
     """Ask all questions in their drawers, and show the bar; return what is declared and what is expected."""
     state = page.state
     with cards.good or st.container():
-        publish, guess, account, files = (st.container() for _ in range(4))
+        publish, guess, account, files, earlier = (st.container() for _ in range(5))
     declared, fits = curate_controls(page, cards)
     data, how = declared.data, state.draft
     draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []  # of one press
@@ -95,8 +95,8 @@ def _ask(page: FamilyPage, cards: Cards, bar: DeltaGenerator) -> tuple[Any, Expe
     with files:
         if data is not None and fits:
             show_files(state, data, draws, funding)
-    with publish:
-        show_releases(page.releases.newest_payments(), "" if funding is None or funding.account is None else funding.account.name)
+    with earlier:
+        show_releases(publish, page.releases.newest_payments(), "" if funding is None or funding.account is None else funding.account.name)
     return declared, expected
 
 

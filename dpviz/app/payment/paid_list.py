@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.components.words import budget_words, show_table, verdict_row
 from dpviz.app.payment.paid_map import show_paid_map
@@ -20,16 +21,16 @@ from dpviz.publishing.order import PaidRelease
 from dpviz.view.escape import line, markdown
 
 
-def show_releases(made: Mapping[int, PaidRelease], dataset: str) -> None:
+def show_releases(place: DeltaGenerator, made: Mapping[int, PaidRelease], dataset: str) -> None:
     """Show how a release is published: one of this page, or one that was paid for before, in any session on this computer.
 
     Earlier ones are found by the exact name of their dataset: users who do not know it see nothing of them.
 
     Args:
+        place: where the release is shown; the field for the name of its dataset stands right here.
         made: what the last press paid for, by the numbers of the payments, the newest first.
         dataset: name of the dataset on the page; "" while it has no account.
     """
-    place = st.container()
     with st.expander("Earlier releases"):
         help_text = "Releases that were paid for before, in any session on this computer, are found by the exact name of their dataset."
         typed = str(st.text_input("Of the dataset named", key="earlier dataset", help=help_text) or "").strip()
