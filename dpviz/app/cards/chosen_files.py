@@ -15,12 +15,13 @@ from dpviz.app.cards.opened_config import say_other_files
 from dpviz.app.cards.path_files import COUNT_COPIES, count_by_path, path_files
 from dpviz.app.cards.text_format import choose_text_format, propose_text_format
 from dpviz.app.cards.unit import show_left_out
+from dpviz.app.cards.uploads import kept_file
 from dpviz.app.session import cached
 from dpviz.app.session.advice import advise_in_app
 from dpviz.app.session.ledger import Source
 from dpviz.app.session.page_data import PageData
 from dpviz.app.session.page_state import FamilyState
-from dpviz.app.session.widgets import show_error
+from dpviz.app.session.widgets import name_content, show_error
 from dpviz.app.state.answers import fit_columns, names_files, take_files
 from dpviz.app.state.values import CURATE
 from dpviz.data.reading.safety import DEFAULT_LIMITS, read_checked
@@ -43,7 +44,7 @@ class ChosenFiles(Generic[About, Frame]):
 
     Attributes:
         about: what the headers of the files say.
-        digest: identifies the files in the keys of widgets.
+        digest: identifies the files.
         path: of the files, or the name of an upload.
         count: counts the files in a public frame with the given options; returns None while the count is not finished.
         content: returns a digest of the content, from the counted data.
@@ -58,6 +59,11 @@ class ChosenFiles(Generic[About, Frame]):
     content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
     written: cached.Options
+
+    @property
+    def key(self) -> str:
+        """What identifies the files in the keys of widgets."""
+        return name_content(self.digest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +94,7 @@ def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Car
     page, digest = kind.page, cached.digest_of(body)
     page.keep_files(take_files(page.draft, name, digest, lambda: propose_text_format(cached.named_file(name, body), name)))
     say_other_files(page, name)
-    text_format = choose_text_format(page, cached.named_file(name, body), name, f"{page.prefix}{digest}", cards)
+    text_format = choose_text_format(page, cached.named_file(name, body), name, f"{page.prefix}{name_content(digest)}", cards)
     if text_format is None:
         return None
     written = tuple(text_format.declarations().items())
@@ -156,7 +162,7 @@ def refuse_as_regions(chosen: ChosenFiles[Any, Any], role: str) -> None:
     Raises:
         InputError: they are the same.
     """
-    kept = st.session_state.get(f"{role} uploaded")
+    kept = kept_file(role)
     if kept is not None and is_among(chosen, cached.digest_of(kept[1]), len(kept[1])):
         raise InputError(_PRIVATE)
 

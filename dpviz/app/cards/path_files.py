@@ -18,13 +18,11 @@ from dpviz.app.jobs.job import FAILED, STOPPING
 from dpviz.app.server.class_mode import refuse_in_class
 from dpviz.app.session import cached
 from dpviz.app.session.page_state import FamilyState
-from dpviz.app.session.widgets import carry_out, show_error
+from dpviz.app.session.widgets import show_error
 from dpviz.app.state.answers import take_files
-from dpviz.app.state.toml import file_name
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
 from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
-from dpviz.data.reading.formats import is_table
-from dpviz.data.reading.safety import DEFAULT_LIMITS, FORMATS, refuse_share
+from dpviz.data.reading.safety import DEFAULT_LIMITS, refuse_share
 from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, find_files, list_files, memory_bytes
 from dpviz.errors import DpvizError, InputError
 from dpviz.families import TRIP_FAMILY
@@ -43,11 +41,6 @@ _TAKES = {
 
 COUNT_COPIES = "Count copies, too"
 _COPIES_HELP = "Files count that are copies of others, by their names or their content: each of their records counts several times."
-
-
-def upload_types(*, tables: bool = False) -> tuple[str, ...]:
-    """Return the endings of files that may be uploaded, without their points; those of tables alone, if `tables`."""
-    return tuple(ending.removeprefix(".") for ending, name in FORMATS.items() if is_table(name) or not tables)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,52 +73,6 @@ class PathFiles:
     def at_once(self) -> bool:
         """Whether the files are counted as soon as they are chosen: they are small, and Dask is not the engine."""
         return self.found.size <= SMALL and self.counting != DASK
-
-
-def ask_for_file(
-    title: str,
-    types: tuple[str, ...],
-    role: str,
-    text: str,
-    *,
-    named: str | None = None,
-    what: str = "file",
-    when_chosen: Callable[[str | None], object] = lambda _: None,
-) -> tuple[str, bytes] | None:
-    """Ask for a file. Return its name and bytes; None until it is chosen.
-
-    Both are kept for the session, because Streamlit empties an upload widget when the user visits another page.
-
-    Args:
-        title: of the widget.
-        types: endings of the files that may be chosen.
-        role: beginning of the keys of the widget and of what is kept; "" for that of points.
-        text: help of the widget.
-        named: name of the file that is expected: that of a draft, or of an opened configuration.
-        what: what it is, such as "file of regions".
-        when_chosen: called with the name of a file that is chosen, and with None when it is removed.
-    """
-    refuse_in_class("files")
-    key, slot = f"{role} file".strip(), f"{role} uploaded".strip()
-
-    def keep() -> None:
-        file = st.session_state[key]
-        st.session_state[slot] = None if file is None else (file.name, file.getvalue())
-        when_chosen(None if file is None else file.name)
-
-    def forget() -> None:
-        st.session_state[slot] = None
-        when_chosen(None)
-
-    if named and st.session_state.get(slot) is None:
-        st.caption(f":orange[Choose {markdown(file_name(named))} again: your choices were kept, the {what} was not.]")
-    st.file_uploader(title, types, key=key, on_change=keep, help=text)
-    kept: tuple[str, bytes] | None = st.session_state.get(slot)
-    if kept is not None and st.session_state[key] is None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f"{title}: kept from before.")
-            st.button("Forget it", key=f"{role} forget", on_click=carry_out(forget))
-    return kept
 
 
 def path_files(page: FamilyState, cards: Cards) -> PathFiles | None:

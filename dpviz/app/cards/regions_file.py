@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.columns import NONE, pick
-from dpviz.app.cards.path_files import ask_for_file, upload_types
+from dpviz.app.cards.uploads import ask_for_file, upload_types
 from dpviz.app.components.fields import Field
 from dpviz.app.session import cached
 from dpviz.app.session.page_state import FamilyState
@@ -68,7 +68,7 @@ def choose_regions(
     """
     said: ChosenRegions = getattr(page.draft, part) or ChosenRegions()
     text = "Polygons, points or a table: a column of ids per level, or region_id and parent_id."
-    kept = ask_for_file(title, upload_types(), role, text, named=said.file, what="file of regions")
+    kept = ask_for_file(page, title, upload_types(), role, text, named=said.file, what="file of regions")
     if kept is None:
         return None
     name, body = kept

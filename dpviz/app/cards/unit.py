@@ -12,7 +12,7 @@ from dpviz.app.cards.cards import WHOM, Cards
 from dpviz.app.components.fields import Field, in_range
 from dpviz.app.session.ledger import IdentifiedData, record_public_look, record_search
 from dpviz.app.session.page_state import FamilyState
-from dpviz.app.session.widgets import widget_for
+from dpviz.app.session.widgets import name_content, widget_for
 from dpviz.app.state.values import EVERY_ROW, MOST_PER_PERSON, PERSON, VOUCHED
 from dpviz.data.reading.inspect import MOST_SHOWN, RepeatedColumn
 from dpviz.view.escape import markdown
@@ -127,7 +127,7 @@ def show_left_out(data: IdentifiedData, notes: Iterable[str], *, private: bool) 
     if private:
         text = "How many rows were left out, and why. They come from the private data: the ledger records the look."
         if not st.toggle(
-            "Show what was left out", key=f"left out {data.digest}", help=text, persist_state="session"
+            "Show what was left out", key=f"left out {name_content(data.digest)}", help=text, persist_state="session"
         ) or not record_public_look(data):
             return
     said = [f"Curator only: {markdown(note)}" for note in notes if note]
@@ -144,7 +144,7 @@ def show_repeated(data: IdentifiedData, search: Callable[[], Sequence[RepeatedCo
         noun: what a row is.
     """
     text = "Counts the distinct values of the other columns, to find persons with several rows. The ledger records the search."
-    asked = st.toggle("Search the other columns for persons", key=f"search {data.digest}", help=text, persist_state="session")
+    asked = st.toggle("Search the other columns for persons", key=f"search {name_content(data.digest)}", help=text, persist_state="session")
     if not asked or not record_search(data):
         return
     columns = search()

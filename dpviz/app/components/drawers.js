@@ -1,8 +1,12 @@
-// Escape closes the open drawer, and the focus goes back to its icon. Two links come first on the page: to the map, and to ε.
+// Escape closes the open drawer, and the focus goes back to its icon. Drawers that open by themselves take the focus. Two links come first on the page: to the map, and to ε.
 const FOCUSABLE = "a[href], button:not(:disabled), input, [tabindex='0']";
 const PLACES = [["To the map", ".st-key-map"], ["To ε", ".st-key-rail"]];
 
-export default function () {
+let shown = "";  // the drawer that was open
+
+export default function ({ data }) {
+  if (data.opened !== shown) setTimeout(() => takeFocus(data.opened), 200);
+  shown = data.opened;
   const links = skipLinks(), listening = new AbortController(), { signal } = listening;
   let isBusy = false;  // a menu is open, which Escape closes first
   document.addEventListener("keydown", () => { isBusy = Boolean(document.querySelector("[role=listbox], [role=dialog]")); }, { capture: true, signal });
@@ -13,6 +17,14 @@ export default function () {
     icon.focus();
   }, { signal });
   return () => { listening.abort(); links.remove(); };
+}
+
+// The focus goes on to the drawer that took the place of the one that had it.
+function takeFocus(opened) {
+  const title = document.querySelector(`.st-key-card-${opened.toLowerCase().replace(" ", "-")} h2`);
+  if (!title || document.activeElement !== document.body) return;
+  title.tabIndex = -1;
+  title.focus({ preventScroll: true });
 }
 
 function skipLinks() {

@@ -13,7 +13,7 @@ from dpviz.app.components.fields import Field, at_most, in_range, problem_with
 from dpviz.app.components.words import amount_text, budget_words
 from dpviz.app.session.ledger import Draws, Funding, LoadedData, open_ledger
 from dpviz.app.session.page_state import FamilyState
-from dpviz.app.session.widgets import show_error
+from dpviz.app.session.widgets import name_content, show_error
 from dpviz.app.state.answers import take_account
 from dpviz.app.state.parts import Account as TypedAccount
 from dpviz.app.state.run import convert_to_currency
@@ -74,7 +74,8 @@ def _fund_new_data(page: FamilyState, data: LoadedData, draws: Draws) -> Funding
     """Ask for name and cap. The first release opens an account, or adds the data to the account that has this name already."""
     part = data.source.data_part
     page.set("draft", account=take_account(page.draft, part, data.digest, _propose(part)))
-    name, cap = _name_field(page, data.digest), _cap_fields(page, data.digest)
+    key = name_content(data.digest)
+    name, cap = _name_field(page, key), _cap_fields(page, key)
     existing = open_ledger().find_by_name(name) if name else None
     if existing is not None:
         st.caption(":orange[The ledger has a dataset of this name: a draw adds these data to its account, as another version of it.]")
@@ -98,7 +99,7 @@ def _propose(part: DataPart) -> TypedAccount:
     return TypedAccount(name=stem if problem_with(lambda: require_short_text(stem, "")) is None else "", delta=Fraction(1, 100_000))
 
 
-def _name_field(page: FamilyState, digest: str) -> str:
+def _name_field(page: FamilyState, content: str) -> str:
     """Ask for the name of the dataset."""
     label, example = "Name of the dataset", "for example Homes 2024"
     help_text = "Written to the ledger and to saved configurations, not to releases. The ledger recognises the data by their content."
@@ -108,34 +109,34 @@ def _name_field(page: FamilyState, digest: str) -> str:
         return at_most(label, LONGEST_TEXT)(text) or (problem_with(lambda: require_short_text(text, label)) if text else None)
 
     take = lambda typed: str(typed or "").strip()  # noqa: E731
-    field = Field.of(page, "account", "name", key=f"dataset name {digest}", label=label, problem=problem, take=take)
+    field = Field.of(page, "account", "name", key=f"dataset name {content}", label=label, problem=problem, take=take)
     return field.value if field.show(st.text_input, placeholder=example, help=help_text) else ""
 
 
-def _cap_fields(page: FamilyState, digest: str) -> Budget | None:
+def _cap_fields(page: FamilyState, content: str) -> Budget | None:
     """Ask for the cap, in ε and δ or in ρ; None until it is typed."""
     shown = page.widget(
-        "account", "counts_rho", f"dataset currency {digest}", show=CURRENCIES.__getitem__, take=lambda kind: kind == CURRENCIES[1]
+        "account", "counts_rho", f"dataset currency {content}", show=CURRENCIES.__getitem__, take=lambda kind: kind == CURRENCIES[1]
     )
     text = "(ε, δ) of all draws added up, or ρ, in which many draws with Gaussian noise cost less. The first draw fixes it."
     st.segmented_control("The ledger counts", CURRENCIES, required=True, help=text, **shown)
     left, right = st.columns(2)
     if page.draft.account.counts_rho:
-        fits = _cap_field(page, digest, "ρ", SMALLEST_RHO_CAP, LARGEST_CAP, left)
+        fits = _cap_field(page, content, "ρ", SMALLEST_RHO_CAP, LARGEST_CAP, left)
     else:
-        fits = _cap_field(page, digest, "ε", SMALLEST_CAP, LARGEST_CAP, left)
-        fits = _cap_field(page, digest, "δ", 0, LARGEST_CAP_DELTA, right) and fits
+        fits = _cap_field(page, content, "ε", SMALLEST_CAP, LARGEST_CAP, left)
+        fits = _cap_field(page, content, "δ", 0, LARGEST_CAP_DELTA, right) and fits
     return page.draft.account.cap() if fits else None
 
 
-def _cap_field(page: FamilyState, digest: str, symbol: str, low: float, high: float, place: Any) -> bool:
+def _cap_field(page: FamilyState, content: str, symbol: str, low: float, high: float, place: Any) -> bool:
     """Ask for a part of the cap, which is kept exactly; return whether it fits."""
     texts = {"δ": "0 where no mechanism that needs a δ will be used."}
     help_text = texts.get(symbol, "The most that all draws together may ever spend. It never changes once something is drawn.")
     name = next(name for name, sign in _SYMBOLS.items() if sign == symbol)
     value, label = page.part("account", name), f"Cap, {symbol}"
     field = Field(
-        key=f"dataset cap {symbol} {digest}",
+        key=f"dataset cap {symbol} {content}",
         label=label,
         value=None if value is None else float(value),
         problem=in_range(label, low, high, optional=symbol != "δ"),

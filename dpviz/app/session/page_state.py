@@ -13,7 +13,7 @@ import streamlit as st
 
 from dpviz.app.server.class_mode import describe_restricted, restrict
 from dpviz.app.session.ledger import LoadedData, record_private_look, record_public_look
-from dpviz.app.session.widgets import check_link, to_query, widget_for
+from dpviz.app.session.widgets import check_link, name_content, to_query, widget_for
 from dpviz.app.state.changes import Change, apply_change
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.history import History, go_back
@@ -23,7 +23,7 @@ from dpviz.app.state.links import read_link, write_link
 from dpviz.app.state.page import Page, usual_page
 from dpviz.app.state.parts import Files
 from dpviz.app.state.readers import describe_refused
-from dpviz.app.state.values import PATH, SAMPLE, TEACH
+from dpviz.app.state.values import CURATE, PATH, SAMPLE, TEACH
 from dpviz.app.state.view import View
 from dpviz.errors import SettingError
 from dpviz.families import Family
@@ -334,6 +334,11 @@ class FamilyState(PageState):
         """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate."""
         return [key for key, mechanism in self.mechanisms.items() if mechanism.private or self.draft.mode == TEACH]
 
+    @property
+    def drops_files(self) -> bool:
+        """Whether the page asks for files in the drop zone of Curate."""
+        return self.draft.mode == CURATE and self.draft.source != SAMPLE
+
     def refuse_reference(self) -> None:
         """Raise `SettingError` if a reference, which is not private, is chosen in Curate."""
         chosen = self.draft.run.mechanism
@@ -380,7 +385,7 @@ def truth_allowed(data: LoadedData, account: str | None) -> bool:
 
 def truth_key(data: LoadedData) -> str:
     """Return the key of the switch that shows a dataset's truth in Curate; each dataset has its own, so that no truth is shown unasked."""
-    return f"curator truth {data.digest}"
+    return f"curator truth {name_content(data.digest)}"
 
 
 def truth_wanted(data: LoadedData) -> bool:

@@ -31,6 +31,12 @@ _SHOWN, _KNOWN = "widgets shown", "widgets known"  # keys of the widgets of this
 SECONDS_OF_OLDER_VALUES = 4.0  # for which a browser may still send a value that the page has replaced
 
 
+def name_content(digest: str) -> str:
+    """Return a name for private content in the keys of widgets, which are in the markup of the page: a number of this session."""
+    known: dict[str, str] = st.session_state.setdefault("contents", {})
+    return known.setdefault(digest, f"content {len(known) + 1}")
+
+
 def result_slot(key: str, most: int = 1) -> deque[Any]:
     """Return a slot of this session by its key: a plain deque, so appending to it does not touch the session state.
 

@@ -12,16 +12,16 @@ from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
 from dpviz.app.cards.columns import NONE, choose_count, choose_point_columns, find_point_columns, lacking_place, lacks_count, pick
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.cards.regions_file import ask_for_regions, describe_regions
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
-from dpviz.app.pages.areas.regions import choose_areas_regions, comes_from_file, part_of, role_of
+from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, upload_types
+from dpviz.app.pages.areas.regions import choose_areas_regions, comes_from_file, part_of, region_files, role_of
 from dpviz.app.pages.areas.state import AREAS, AreasData
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
 from dpviz.app.session.widgets import widget_for
-from dpviz.app.state.values import COORDINATES, CURATE, IDS
+from dpviz.app.state.values import COORDINATES, CURATE, IDS, UPLOAD
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counts import PERSON, RECORD
 from dpviz.data.reading.inspect import describe_points
@@ -92,6 +92,9 @@ def _choose_sample(cards: Cards) -> Declared:
 
 def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
+    if cards.curates:
+        records = Role(slot="areas", words="Private: records", named=AREAS.draft.uploaded.path)
+        DropZone(page=AREAS, private=records if AREAS.draft.source == UPLOAD else None, public=region_files()).show(cards)
     regions = choose_areas_regions(cards)
     about = "One row per record: coordinates, point geometries, or ids of the finest regions."
     chosen = choose_files(KIND, cards, lambda: _ask_for_upload(about))
@@ -108,22 +111,23 @@ def _choose_files(cards: Cards) -> Declared:
 
 
 def _ask_for_upload(text: str) -> tuple[str, bytes] | None:
-    return ask_for_file("Points file", upload_types(), "areas", text, named=AREAS.draft.uploaded.path, what="file of points")
+    named = AREAS.draft.uploaded.path
+    return ask_for_file(AREAS, "Points file", upload_types(), "areas", text, named=named, what="file of points", asks_if_public=False)
 
 
 def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Cards) -> Declared:
     """Ask for columns and unit, and count the file once everything is given."""
-    mode, digest = AREAS.draft.mode, chosen.digest
+    mode, key = AREAS.draft.mode, chosen.key
     take_columns(AREAS, chosen, _find_columns(chosen.about))
-    options = {**dict(chosen.written), **_choose_columns(chosen.about, digest, cards)}
+    options = {**dict(chosen.written), **_choose_columns(chosen.about, key, cards)}
     used = tuple(sorted(str(options[role]) for role in ("x", "y", "geometry", "region", "count") if options.get(role)))
     columns = [name for name in chosen.about.columns if name not in used]
-    question = UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {digest}", place="region")
+    question = UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {key}", place="region")
     unit = ask_whom(AREAS, question, chosen.about.person, cards)
     bad_rows = leave_out_bad_rows(AREAS, "an unknown region, or a missing or unreadable")
     declared = Declared(regions=regions, unit=unit)
-    no_count = lacks_count("record", chosen.about, {**options, **(unit or {})}, cards)
-    if not are_public(AREAS, digest):
+    no_count = unit is not None and lacks_count("record", chosen.about, {**options, **unit}, cards)
+    if not are_public(AREAS, chosen.digest):
         return declared
     has_place = bool(options.get("region")) or not lacking_place(chosen.about, options)
     if unit is None or cards.missing or no_count or not has_place:
@@ -147,16 +151,16 @@ def _find_columns(about: PointsFile) -> dict[str, Any]:
     return {**_find_ids(about), "count": about.count}
 
 
-def _choose_columns(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
+def _choose_columns(about: PointsFile, key: str, cards: Cards) -> dict[str, Any]:
     """Ask how a record's region is found, by coordinates or by an id, and which columns are read; options of `read_areas`."""
     region = AREAS.part("data", "region")
     if not about.has_geometry:
         take = {COORDINATES: lambda: AREAS.set("data", region=None), IDS: lambda: AREAS.set("data", **_find_ids(about))}
-        shown = widget_for(f"areas ends {digest}", COORDINATES if region is None else IDS, lambda kind: take[kind]())
+        shown = widget_for(f"areas ends {key}", COORDINATES if region is None else IDS, lambda kind: take[kind]())
         st.segmented_control("A record's region", [COORDINATES, IDS], required=True, **shown)
         if region is not None:
-            return _choose_ids(about, digest, cards)
-    options = choose_point_columns(AREAS, about, digest)
+            return _choose_ids(about, key, cards)
+    options = choose_point_columns(AREAS, about, key)
     if lacks := lacking_place(about, options):
         cards.ask(FILES, lacks)
     if about.needs_crs:
@@ -173,12 +177,12 @@ def _find_ids(about: PointsFile) -> dict[str, Any]:
     return {"region": only(find_regions(about.columns)) or ""}
 
 
-def _choose_ids(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
+def _choose_ids(about: PointsFile, key: str, cards: Cards) -> dict[str, Any]:
     """Ask for the column of ids of the finest regions, and that of counts."""
     names, text = [NONE, *about.columns], "Zeros in front may be lost."
-    keep, key = (lambda name: AREAS.set("data", region=name or "")), f"areas column region {digest}"
-    region = pick("Ids of the finest regions", names, AREAS.part("data", "region"), keep, key, text)
+    keep = lambda name: AREAS.set("data", region=name or "")  # noqa: E731
+    region = pick("Ids of the finest regions", names, AREAS.part("data", "region"), keep, f"areas column region {key}", text)
     if region is None:
         cards.ask(FILES, "Choose the column of ids of regions on the left.")
     options = {} if region is None else {"region": region}
-    return options | choose_count(AREAS, "record", about, options, f"areas column count {digest}")
+    return options | choose_count(AREAS, "record", about, options, f"areas column count {key}")

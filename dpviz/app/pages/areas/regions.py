@@ -10,8 +10,8 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.cards.cards import WHERE, Cards
-from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.cards.regions_file import choose_regions, make_regions_part, read_whole_numbers
+from dpviz.app.cards.uploads import Role, ask_for_file, kept_file, upload_types
 from dpviz.app.components.fields import Field
 from dpviz.app.pages.areas.state import AREAS
 from dpviz.app.pages.points.where import box_in, choose_place
@@ -68,6 +68,15 @@ def choose_areas_regions(cards: Cards) -> cached.UploadedRegions | None:
     return regions
 
 
+def region_files() -> list[Role]:
+    """Return what public files may be, by where the regions come from."""
+    draft = AREAS.draft
+    if comes_from_file():
+        return [Role(slot=ROLE, words="Public: regions", digest=draft.regions.digest, named=draft.regions.file)]
+    outline = Role(slot=_OUTLINE, words="Public: what hexagons cover", named=draft.outline, when_chosen=_take_outline)
+    return [outline] if draft.regions_from == HEXAGONS else []
+
+
 def role_of(regions: cached.UploadedRegions) -> str | None:
     """Return the beginning of the slots of the file from which regions were made; None if they were made without one."""
     if regions.part is None:
@@ -89,7 +98,7 @@ def _choose_grid(kind: str) -> cached.UploadedRegions | None:
     fields = _choose_polygons() if kind == HEXAGONS else _choose_crs()
     levels, bounds, polygons = _choose_levels(kind), AREAS.draft.grid.bounds(), None
     if "area_file" in fields:
-        polygons = st.session_state[f"{_OUTLINE} uploaded"]
+        polygons = kept_file(_OUTLINE)
     else:
         fields["area" if kind == HEXAGONS else "bounds"] = bounds
     if not levels or (bounds is None and polygons is None) or (kind == SQUARES and not fields["crs"]):
@@ -104,7 +113,7 @@ def _choose_polygons() -> dict[str, Any]:
     text = "The outline of a city, for instance: GeoJSON, GeoPackage, GeoParquet, a zipped Shapefile, or a table with polygons in WKT."
     named = AREAS.draft.outline
     kept = ask_for_file(
-        "Or a file of polygons", upload_types(), _OUTLINE, text, named=named, what="file of polygons", when_chosen=_take_outline
+        AREAS, "Or a file of polygons", upload_types(), _OUTLINE, text, named=named, what="file of polygons", when_chosen=_take_outline
     )
     if kept is None:
         return {}
@@ -148,7 +157,7 @@ def _choose_levels(kind: str) -> tuple[int, ...]:
 
 def asks_for_box() -> bool:
     """Return whether the regions are cells in a box that is declared: those of a file, or around its polygons, need none."""
-    covers_polygons = AREAS.draft.regions_from == HEXAGONS and st.session_state.get(f"{_OUTLINE} uploaded")
+    covers_polygons = AREAS.draft.regions_from == HEXAGONS and kept_file(_OUTLINE)
     return not comes_from_file() and not covers_polygons
 
 

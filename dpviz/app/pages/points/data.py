@@ -13,12 +13,12 @@ from dpviz.app.cards.cards import FILES, WHERE, Cards
 from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, is_among, take_columns
 from dpviz.app.cards.columns import choose_point_columns, find_point_columns, lacking_place, lacks_count
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
+from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, upload_types
 from dpviz.app.components.fields import Field, in_range
 from dpviz.app.pages.points.order import choose_order
-from dpviz.app.pages.points.outline import Rings
+from dpviz.app.pages.points.outline import OUTLINE, Rings, take_outline
 from dpviz.app.pages.points.state import POINTS, Data, study_area_answer
 from dpviz.app.pages.points.study_area import ask_study_area
 from dpviz.app.pages.points.where import choose_where
@@ -26,7 +26,7 @@ from dpviz.app.server.class_mode import most_records
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
 from dpviz.app.session.widgets import carry_out
-from dpviz.app.state.values import MOST_MADE_UP
+from dpviz.app.state.values import MOST_MADE_UP, UPLOAD
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.families import POINT_FAMILY
@@ -74,6 +74,10 @@ def points_controls(cards: Cards) -> Declared:
     source = choose_source(POINTS)
     if source == "sample":
         return _choose_sample(cards)
+    if cards.curates:
+        points = Role(slot="", words="Private: points", named=POINTS.draft.uploaded.path)
+        outline = Role(slot=OUTLINE, words="Public: where to count", when_chosen=take_outline)
+        DropZone(page=POINTS, private=points if source == UPLOAD else None, public=[outline]).show(cards)
     chosen_files = choose_files(KIND, cards, partial(_ask_for_upload, cards))
     if chosen_files is not None:
         return _ask_and_count(chosen_files, cards)
@@ -139,7 +143,7 @@ def _ask_for_upload(cards: Cards) -> tuple[str, bytes] | None:
         "CSV, GeoJSON, GeoPackage, GeoParquet, FlatGeobuf or a zipped Shapefile. For others, dpviz check FILE says what converts them."
     )
     named = POINTS.draft.uploaded.path
-    kept = ask_for_file("Points file", upload_types(), "", formats, named=named, what="file of points")
+    kept = ask_for_file(POINTS, "Points file", upload_types(), "", formats, named=named, what="file of points", asks_if_public=False)
     if kept is None and not cards.curates:
         st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
     return kept
@@ -147,11 +151,11 @@ def _ask_for_upload(cards: Cards) -> tuple[str, bytes] | None:
 
 def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     """Ask for columns, unit, CRS and domain, and count the files once everything is given."""
-    about, digest, mode = chosen_files.about, chosen_files.digest, POINTS.draft.mode
+    about, key, mode = chosen_files.about, chosen_files.key, POINTS.draft.mode
     take_columns(POINTS, chosen_files, find_point_columns(about))
-    options = {**dict(chosen_files.written), **choose_point_columns(POINTS, about, digest)}
+    options = {**dict(chosen_files.written), **choose_point_columns(POINTS, about, key)}
     columns = [name for name in about.columns if name not in options.values()]
-    unit = ask_whom(POINTS, UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}"), about.person, cards)
+    unit = ask_whom(POINTS, UnitQuestion(noun="record", columns=columns, key=f"{mode} {key}"), about.person, cards)
     where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(is_among, chosen_files))
     with cards.where:
         bad_rows = leave_out_bad_rows(POINTS, "a missing or unreadable")
@@ -159,15 +163,15 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, outline=where.outline, unit=kind, bound=bound)
     if lacks := lacking_place(about, options):
         cards.ask(FILES, lacks)
-    no_count = lacks_count("record", about, {**options, **(unit or {})}, cards)
-    if not are_public(POINTS, digest):
+    no_count = unit is not None and lacks_count("record", about, {**options, **unit}, cards)
+    if not are_public(POINTS, chosen_files.digest):
         return open_questions
     if where.domain is None or where.needs_crs or unit is None or lacks or no_count:
         return open_questions
     if where.crs is not None and where.domain.crs is not None:
         options["crs"] = where.crs
     options |= unit
-    offer_swap = partial(_offer_swap, digest, options)
+    offer_swap = partial(_offer_swap, key, options)
     opened = count_chosen(chosen_files, where.domain, {**options, "bad_rows": bad_rows}, cards, "records", offer_swap)
     if opened is None:
         return open_questions
@@ -178,8 +182,8 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     return replace(_declared(data), outline=where.outline)
 
 
-def _offer_swap(digest: str, options: dict[str, Any], error: str) -> None:
+def _offer_swap(key: str, options: dict[str, Any], error: str) -> None:
     """Offer to swap the columns of coordinates, where a count was refused because they may be the other way round."""
     if "are x and y swapped" in error and {"x", "y"} <= options.keys():
         swap = partial(POINTS.set, "data", x=options["y"], y=options["x"])
-        st.button("Swap the columns of longitude and latitude", key=f"swap {digest}", on_click=carry_out(swap))
+        st.button("Swap the columns of longitude and latitude", key=f"swap {key}", on_click=carry_out(swap))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dpviz.app.cards.path_files import ask_for_file, upload_types
+from dpviz.app.cards.uploads import ask_for_file, kept_file, upload_types
 from dpviz.app.pages.points.state import POINTS
 from dpviz.app.session import cached
 from dpviz.app.session.widgets import carry_out, show_error
@@ -21,6 +21,7 @@ from dpviz.view.escape import markdown
 IsPrivate = Callable[[str, int], bool]
 """Returns whether the private data are a file with this digest and so many bytes."""
 Rings = list[list[list[float]]]
+OUTLINE = "outline"  # beginning of the slots of the file
 _WANTED = "outline wanted"
 _PRIVATE = (
     "This is the file of the private data, and a domain around them would tell where they lie: choose a public file of polygons, or drag"
@@ -42,9 +43,9 @@ def choose_outline(is_private: IsPrivate, declare: Callable[[str, Bounds, Around
     named = POINTS.draft.outline
     if named and kept_outline() is None:
         st.caption(f"The bounds are those around {markdown(file_name(named))}: choose it again only to see its outline.")
-    kept = ask_for_file("A file of polygons", upload_types(), "outline", text, when_chosen=_take_file)
+    kept = ask_for_file(POINTS, "A file of polygons", upload_types(), OUTLINE, text, when_chosen=take_outline)
     if kept is None:
-        st.caption("Public, as the domain is: the outline of a city, for instance, never the private data.")
+        st.caption("Or drop a public file of polygons under *Files*, such as the outline of a city.")
     try:
         _refuse_private(kept, is_private)
         return [] if kept is None else _show_outline(*kept, declare)
@@ -55,10 +56,11 @@ def choose_outline(is_private: IsPrivate, declare: Callable[[str, Bounds, Around
 
 def kept_outline() -> tuple[str, bytes] | None:
     """Return name and bytes of the file of polygons; None without one."""
-    return st.session_state.get("outline uploaded")
+    return kept_file(OUTLINE)
 
 
-def _take_file(name: str | None) -> None:
+def take_outline(name: str | None) -> None:
+    """Keep the name of the file of polygons, and let the box around them be declared; None once it is removed."""
     POINTS.set("draft", outline=name)
     if name is not None:
         want_box()

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.cards.path_files import ask_for_file, upload_types
+from dpviz.app.cards.uploads import ask_for_file, upload_types
 from dpviz.app.pages.points.outline import IsPrivate
 from dpviz.app.pages.points.state import POINTS
 from dpviz.app.server.class_mode import is_class
@@ -90,7 +90,7 @@ def ask_study_area(
             return _mask_to_land(domain)
         if chosen != IN_A_FILE:
             return Masked(domain=domain)
-        kept = ask_for_file("A public file of polygons", upload_types(), _ROLE, _HELP)
+        kept = ask_for_file(None, "A file of polygons", upload_types(), _ROLE, _HELP)
         if kept is None:
             return Masked(domain=None, asks=MISSING_OF_LINK)
         st.caption(_NO_LINK)

@@ -13,16 +13,16 @@ from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
 from dpviz.app.cards.columns import NONE, ask_pair, choose_count, lacks_count, pick, pick_of
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.cards.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
+from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, upload_types
 from dpviz.app.pages.trips.state import TRIPS, TripsData
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
 from dpviz.app.session.widgets import widget_for
 from dpviz.app.state.parts import ChosenRegions
-from dpviz.app.state.values import COORDINATES, CURATE, IDS
+from dpviz.app.state.values import COORDINATES, CURATE, IDS, UPLOAD
 from dpviz.data.counts import PERSON
 from dpviz.data.reading.formats import say_tables
 from dpviz.data.reading.inspect import describe_trip_files
@@ -115,15 +115,27 @@ def _choose_sample(cards: Cards) -> Declared:
 
 def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
-    regions = choose_regions(TRIPS, "regions", "Regions file")
     apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
     apart = TRIPS.draft.destinations is not None
     keep: dict[str, Any] = {"show": lambda ends: ends is not None, "take": lambda on: ChosenRegions() if on else None}
     st.toggle("Destinations have regions of their own", help=apart_help, **TRIPS.widget("draft", "destinations", "trips apart", **keep))
+    if cards.curates:
+        _drop_files(cards, apart=apart)
+    regions = choose_regions(TRIPS, "regions", "Regions file")
     ends = choose_regions(TRIPS, "ends", "Regions of the destinations", part="destinations") if apart else regions
     about = f"{say_tables()}: origin, destination and count, LODES, or a wide matrix."
     named = TRIPS.draft.uploaded.path
-    ask = partial(ask_for_file, "Trips file", upload_types(tables=True), "trips", about, named=named, what="file of trips")
+    ask = partial(
+        ask_for_file,
+        TRIPS,
+        "Trips file",
+        upload_types(tables=True),
+        "trips",
+        about,
+        named=named,
+        what="file of trips",
+        asks_if_public=False,
+    )
     chosen_files = choose_files(KIND, cards, ask)
     both = None if regions is None or ends is None else (regions, ends)
     if both is not None and cards.curates:
@@ -139,19 +151,28 @@ def _choose_files(cards: Cards) -> Declared:
     return _ask_and_count(chosen_files, both, cards)
 
 
+def _drop_files(cards: Cards, *, apart: bool) -> None:
+    draft = TRIPS.draft
+    trips = Role(slot="trips", words="Private: trips", named=draft.uploaded.path)
+    regions = Role(slot="regions", words="Public: regions", digest=draft.regions.digest, named=draft.regions.file)
+    ends = draft.destinations or ChosenRegions()
+    others = [Role(slot="ends", words="Public: regions of the destinations", digest=ends.digest, named=ends.file)] if apart else []
+    DropZone(page=TRIPS, private=trips if draft.source == UPLOAD else None, public=[regions, *others]).show(cards)
+
+
 def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> Declared:
     """Ask for columns and unit, and count the files once everything is given."""
     about, mode = chosen_files.about, TRIPS.draft.mode
     take_columns(TRIPS, chosen_files, _find_columns(about))
-    options = {**dict(chosen_files.written), **_choose_columns(about, chosen_files.digest)}
+    options = {**dict(chosen_files.written), **_choose_columns(about, chosen_files.key)}
     ends = [options[role] for role in ("origin", "destination", "count") if role in options]
     used = tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))
     columns = () if about.matrix else tuple(name for name in about.columns if name not in used)
-    question = UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {chosen_files.digest}")
+    question = UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {chosen_files.key}")
     unit = ask_whom(TRIPS, question, about.person, cards)
     bad_rows = leave_out_bad_rows(TRIPS, "an unknown region, or a missing or unreadable")
     declared = Declared(regions=both, unit=unit)
-    no_count = lacks_count("trip", about, {**options, **(unit or {})}, cards)
+    no_count = unit is not None and lacks_count("trip", about, {**options, **unit}, cards)
     if not are_public(TRIPS, chosen_files.digest):
         return declared
     roles = () if about.matrix else (("origin", "Origin"), ("destination", "Destination"))
@@ -181,12 +202,12 @@ def _find_columns(about: TripsFile) -> dict[str, Any]:
     return {"origin": about.origin, "destination": about.destination, "count": about.count}
 
 
-def _choose_columns(about: TripsFile, digest: str) -> dict[str, Any]:
+def _choose_columns(about: TripsFile, key: str) -> dict[str, Any]:
     """Ask which columns to read.
 
     Args:
         about: what the files' headers say.
-        digest: identifies the files in the keys of widgets.
+        key: identifies the files in the keys of widgets.
 
     Returns:
         Options of `read_trips`; options that keep their default are left out.
@@ -196,19 +217,19 @@ def _choose_columns(about: TripsFile, digest: str) -> dict[str, Any]:
     has_pairs = isinstance(said.origin, tuple)
     if has_pairs or between_pairs(about.columns) is not None:
         take = partial(_take_kind, about)
-        shown = widget_for(f"trips ends {digest}", COORDINATES if has_pairs else IDS, take)
+        shown = widget_for(f"trips ends {key}", COORDINATES if has_pairs else IDS, take)
         st.segmented_control("Trips run between", [IDS, COORDINATES], required=True, **shown)
     ends = about.use.open.get("origin and destination", ()) if about.use is not None and not has_pairs else ()
     chosen = (said.origin, said.destination)
-    ask_pair("Which columns hold origin and destination?", ends, chosen, _take_ends, f"pair trips {digest}")
+    ask_pair("Which columns hold origin and destination?", ends, chosen, _take_ends, f"pair trips {key}")
     unclear = not about.matrix and (about.origin is None or about.destination is None)
     with st.expander("Columns", expanded=unclear and not has_pairs and not ends):
         if has_pairs:
-            options |= _choose_coordinates([NONE, *about.columns], digest)
+            options |= _choose_coordinates([NONE, *about.columns], key)
         elif not about.matrix:
             for role, title, known in (("origin", "Origin", about.origin), ("destination", "Destination", about.destination)):
                 names = [*([NONE] if known is None else []), *about.columns]
-                options[role] = pick_of(TRIPS, role, title, names, f"trips column {role} {digest}")
+                options[role] = pick_of(TRIPS, role, title, names, f"trips column {role} {key}")
     if has_pairs:
         crs_help = "It is never guessed. EPSG:4326 is longitude and latitude in degrees. Leave it empty if the regions have none."
         shown = TRIPS.widget("data", "crs", "trips crs", show=lambda crs: crs or "", take=lambda typed: typed.strip() or None)
@@ -217,7 +238,7 @@ def _choose_columns(about: TripsFile, digest: str) -> dict[str, Any]:
     options = {role: value for role, value in options.items() if value not in (None, False)}
     if about.matrix and not has_pairs:
         return options
-    return options | choose_count(TRIPS, "trip", about, options, f"trips column count {digest}")
+    return options | choose_count(TRIPS, "trip", about, options, f"trips column count {key}")
 
 
 def _take_kind(about: TripsFile, kind: str) -> None:
@@ -230,7 +251,7 @@ def _take_ends(ends: tuple[Any, Any]) -> None:
     TRIPS.set("data", origin=ends[0], destination=ends[1])
 
 
-def _choose_coordinates(names: list[str], digest: str) -> dict[str, Any]:
+def _choose_coordinates(names: list[str], key: str) -> dict[str, Any]:
     """Ask for two columns of coordinates for each end; the value of an end is None until both are chosen."""
     ends: dict[str, Any] = {}
     for role, title in (("origin", "Origin"), ("destination", "Destination")):
@@ -239,7 +260,7 @@ def _choose_coordinates(names: list[str], digest: str) -> dict[str, Any]:
         for place, (column, (axis, text)) in enumerate(zip(st.columns(2), axes, strict=True)):
             keep = partial(_take_axis, role, place)
             with column:
-                chosen.append(pick(f"{title}: {axis}", names, pair[place], keep, f"trips column {role} {axis} {digest}", text))
+                chosen.append(pick(f"{title}: {axis}", names, pair[place], keep, f"trips column {role} {axis} {key}", text))
         ends[role] = None if None in chosen else tuple(chosen)
     return ends
 
