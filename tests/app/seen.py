@@ -47,8 +47,7 @@ def captions(app):
 
 def missing(app):
     """What the button of Curate waits for, in order."""
-    lists = [as_read(each) for each in app.markdown if each.value.startswith("**Before you can run:**")]
-    return [link for text in lists for link in re.findall(r"\[(.*?)\]\(#\w+\)", text)]
+    return [as_read(each, "label") for each in app.button if str(each.key).startswith("missing ")]
 
 
 def noised(calls):

@@ -77,11 +77,13 @@ class Bargain:
         level: number of the level that it is said of.
         levels: what each level would be worth, by their numbers, the coarsest first.
         find_epsilon: finds the ε with which an average part of the level is useful; a `DpvizError` says why there is none.
+        take_size: takes cells of a useful size in place of the declared ones, likewise; None where there are none.
     """
 
     level: int
     levels: Mapping[int, LevelBargain]
     find_epsilon: Callable[[], float]
+    take_size: Callable[[], object] | None = None
 
     @property
     def shown(self) -> LevelBargain:
@@ -121,7 +123,9 @@ def _suggest(page: FamilyState, bargain: Bargain) -> None:
     """Offer a coarser level of which most parts are useful, and the ε with which those of this level are; one press each."""
     useful = bargain.useful_level
     with st.container(horizontal=True):
-        if useful is not None:
+        if bargain.take_size is not None:
+            st.button("Suggest a size", key=f"suggest size {page.key}", on_click=carry_out(bargain.take_size))
+        elif useful is not None:
             st.button(
                 f"Suggest a size: {bargain.levels[useful].name}",
                 key=f"suggest level {page.key}",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, cast
@@ -56,6 +56,21 @@ class Levels:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Coarser:
+    """Larger cells that could be declared.
+
+    Attributes:
+        frame: as of `show_expected`, with these cells.
+        levels: of that frame.
+        take: declares them.
+    """
+
+    frame: PrivateData
+    levels: Levels
+    take: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Expected:
     """What is expected of a level.
 
@@ -73,7 +88,13 @@ class Expected:
 
 
 def show_expected(
-    page: FamilyState, cards: Cards, frame: PrivateData | None, levels: Levels | None, unit: str, funding: Funding | None
+    page: FamilyState,
+    cards: Cards,
+    frame: PrivateData | None,
+    levels: Levels | None,
+    unit: str,
+    funding: Funding | None,
+    coarser: Callable[[], Iterable[Coarser]] | None = None,
 ) -> Expected | None:
     """Show what error a release would have, and find the ε for a wanted error. Without a guess of the number of records, the button waits.
 
@@ -84,6 +105,7 @@ def show_expected(
         levels: the levels of that frame; None while it is missing.
         unit: what is counted, in the plural.
         funding: the account that would pay; None while it is not known.
+        coarser: returns larger cells that could be declared, the smallest first; None where the frame is no grid of cells.
 
     Returns:
         What is expected; None while the frame is missing or does not fit the mechanism, or nothing can be said without a guess.
@@ -96,7 +118,8 @@ def show_expected(
     if guess.records is None:
         cards.ask(GOOD, f"Say about how many {unit} there are: a public guess, by which the page says what a payment buys.")
     left = None if funding is None or funding.account is None else funding.account.left
-    question = _Question(how=page.draft, frame=frame, guess=guess, level=level, left=None if left is None else left.get("epsilon"))
+    epsilon_left = None if left is None else left.get("epsilon")
+    question = _Question(how=page.draft, frame=frame, guess=guess, level=level, left=epsilon_left, coarser=coarser)
     try:
         expected = question.answer(levels)
     except DpvizError as problem:
@@ -123,6 +146,7 @@ class _Question:
         guess: of the data.
         level: number of the level.
         left: ε that the account has left; None while that is not known, or counts in another currency.
+        coarser: as of `show_expected`.
     """
 
     how: Draft
@@ -130,6 +154,7 @@ class _Question:
     guess: Guess
     level: int
     left: Fraction | None
+    coarser: Callable[[], Iterable[Coarser]] | None = None
 
     @property
     def lie(self) -> dict[str, Any]:
@@ -152,7 +177,9 @@ class _Question:
             return Expected(level=self.level, error=error, guess=None, bargain=None)
         worth = self._weigh_levels(levels)
         find = partial(self.find_useful_epsilon, worth[self.level].average)
-        bargain = Bargain(level=self.level, levels=worth, find_epsilon=find)
+        bargain = Bargain(
+            level=self.level, levels=worth, find_epsilon=find, take_size=None if self.coarser is None else self.take_useful_size
+        )
         return Expected(level=self.level, error=worth[self.level].error, guess=_guess_squares(frame, guess, self.level), bargain=bargain)
 
     def _weigh_levels(self, levels: Levels) -> dict[int, LevelBargain]:
@@ -194,6 +221,19 @@ class _Question:
     def find_epsilon(self, wanted: WantedError) -> FoundEpsilon:
         """Find the ε for a wanted error."""
         return _results().answer(self._slot(wanted), lambda: find_epsilon(self.how.build(), self.frame, wanted))
+
+    def take_useful_size(self) -> None:
+        """Declare the smallest larger cells of which most are useful.
+
+        Raises:
+            SettingError: there are none.
+        """
+        for cells in () if self.coarser is None else self.coarser():
+            finest = max(cells.levels.names)
+            if replace(self, frame=cells.frame, level=finest)._weigh_levels(cells.levels)[finest].is_useful:  # noqa: SLF001
+                cells.take()
+                return
+        raise SettingError("No size is useful with this ε: take a larger one.")
 
     def _slot(self, wanted: WantedError) -> Hashable:
         return ("epsilon", self.how.build(), _frame_key(self.frame), wanted)

@@ -86,7 +86,8 @@ def _ask(page: FamilyPage, cards: Cards, bar: DeltaGenerator) -> tuple[Any, Expe
         funding = show_account(state, data, draws, cards) if fits else None
     with guess:
         counts, unit = page.counts_of(declared) if fits else None, page.unit_of(data)
-        expected = show_expected(state, cards, counts, None if counts is None else page.levels_of(counts), unit, funding)
+        levels, coarser = None if counts is None else page.levels_of(counts), page.coarser_of(declared)
+        expected = show_expected(state, cards, counts, levels, unit, funding, coarser)
         page.below_errors(counts, expected)
     bargain = None if expected is None else expected.bargain
     pay = partial(page.releases.pay, data, funding, "" if bargain is None else bargain.shown.text)

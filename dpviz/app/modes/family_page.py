@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.cards.cards import Cards
-from dpviz.app.cards.expected_errors import Expected, Levels
+from dpviz.app.cards.expected_errors import Coarser, Expected, Levels
 from dpviz.app.components.panes import Chosen
 from dpviz.app.modes.live_runs import TeachRuns
 from dpviz.app.modes.rail import RailParts
@@ -90,6 +90,7 @@ class FamilyPage:
 
         counts_of: returns frame, unit and bound of what is declared without a single record; None while one of them is missing.
         levels_of: returns the levels of such counts.
+        coarser_of: returns larger cells that could be declared, as of `show_expected`, from what is declared; None without cells.
         unit_of: returns what is counted, in the plural, from the data, None while they are missing.
         show_declared: shows the map of what is declared, with what is expected, None while that is not known, and the unit.
         show_release: shows a draw with its controls, given the comparisons of its runs with the truth, each None where it may not be seen;
@@ -117,6 +118,7 @@ class FamilyPage:
 
     counts_of: Callable[[Any], PrivateData | None]
     levels_of: Callable[[Any], Levels]
+    coarser_of: Callable[[Any], Callable[[], Iterable[Coarser]] | None] = lambda _: None
     unit_of: Callable[[Any], str]
     show_declared: Callable[[Any, Expected | None, str], object]
     show_release: Callable[[Any, Sequence[Any]], object]

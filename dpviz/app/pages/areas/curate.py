@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.app.cards.expected_errors import Expected, Levels
+from dpviz.app.cards.expected_errors import Coarser, Expected, Levels
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.modes.curate import choose_level, choose_map, show_declared_regions, show_map_to_drag
 from dpviz.app.pages.areas.data import Declared
 from dpviz.app.pages.areas.level import asked_regions, change_level, choose_measure, make_settings, shown_level
-from dpviz.app.pages.areas.regions import asks_for_box, boxes_in_degrees, take_dragged_box
+from dpviz.app.pages.areas.regions import asks_for_box, boxes_in_degrees, make_coarser_cells, take_dragged_box
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.pages.areas.tabs import NO_PLACES, show_figures, take_chosen
 from dpviz.app.session.cached import regions_on_map
@@ -31,6 +31,21 @@ def list_levels(areas: AreaCounts) -> Levels:
     """Return the levels of regions."""
     regions = areas.regions
     return Levels(names=dict(enumerate(regions.levels, start=1)), usual=regions.depth, part="region", parts_at=regions.size)
+
+
+def coarser_cells(declared: Declared) -> Callable[[], Iterator[Coarser]] | None:
+    """Return larger hexagons or squares that could be declared; None for regions of a file."""
+    cells = declared.regions
+    if cells is None or cells.part is None:
+        return None
+
+    def make() -> Iterator[Coarser]:
+        for made, take in make_coarser_cells(cells):
+            frame = replace(declared, data=None, regions=made).frame()
+            if frame is not None:
+                yield Coarser(frame=frame, levels=list_levels(frame), take=take)
+
+    return make
 
 
 @st.fragment

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -106,6 +108,21 @@ def _choose_grid(kind: str) -> cached.UploadedRegions | None:
     part = RegionsPart(**{"h3" if kind == HEXAGONS else "squares": levels, **fields})
     digest = None if polygons is None else cached.digest_of(polygons[1])
     return cached.make_regions_without_file((repr(part), digest), part, polygons)
+
+
+def make_coarser_cells(cells: cached.UploadedRegions) -> Iterator[tuple[cached.UploadedRegions, Callable[[], object]]]:
+    """Make hexagons or squares whose finest level is coarser, the finest first, each with what declares them."""
+    part = cells.part
+    if part is None:
+        return
+    name = "h3" if part.h3 else "squares"
+    levels = part.h3 or part.squares
+    polygons = None if part.area_file is None else kept_file(_OUTLINE)
+    for finest in range(levels[-1] - 1, 0, -1):
+        kept = (*(level for level in levels if level < finest), finest)
+        coarser = replace(part, **{name: kept})
+        made = cached.make_regions_without_file((repr(coarser), cells.key[1]), coarser, polygons)
+        yield made, partial(AREAS.set, "regions", **{name: kept})
 
 
 def _choose_polygons() -> dict[str, Any]:
