@@ -1,7 +1,5 @@
 """What a page shows, as a person reads it, and what its session and the ledger hold."""
 
-import re
-
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from tests.scenes import unpack
@@ -47,7 +45,7 @@ def captions(app):
 
 def missing(app):
     """What the button of Curate waits for, in order."""
-    return [as_read(each, "label") for each in app.button if str(each.key).startswith("missing ")]
+    return [each.label.replace("\\", "").replace("\u2060", "") for each in app.button if str(each.key).startswith("missing ")]
 
 
 def noised(calls):

@@ -50,7 +50,7 @@ from tests.app.seen import (
 from tests.app.start import AREA_REGIONS, VISITS, areas_uploaded, pages_app, query_of
 from tests.app.test_opened_config import choose as choose_files
 from tests.app.test_opened_config import opened as configuration_opened
-from tests.app.walk import ROOT, go, open_drawer, open_tab, press_draw, protect, public, say_how_many, truth_switch
+from tests.app.walk import ROOT, open_drawer, open_tab, press_draw, protect, public, say_how_many, truth_switch
 from tests.often import often
 from tests.scenes import unpack
 
@@ -420,11 +420,6 @@ class TestCurate:
         assert "secret" not in errors(app)
         assert errors(app)
         assert app.button(key="draw").disabled
-
-    def test_the_release_page_finds_what_was_loaded(self):
-        app = press_draw(areas_app(CURATE))
-        app = fine(go(app, "release"))
-        assert "3,142 regions of county" in texts(app)
 
     def test_the_truth_of_an_upload_is_shown_in_teach_only_if_it_is_public(self):
         app = fine(areas_uploaded("Teach"))

@@ -28,7 +28,7 @@ from dpviz.publishing.public_guess import TOWNS
 from dpviz.publishing.publish import note_publication
 from dpviz.release.squares import expected_error
 from tests.app.parts import change, changed_page, page_of_link, page_with
-from tests.app.release_walk import TEXTS
+from tests.app.published import TYPED, payment
 from tests.app.seen import (
     as_read,
     captions,
@@ -61,9 +61,7 @@ from tests.app.start import (
     trips_uploaded,
     uploaded,
 )
-from tests.app.walk import choose, go, name_dataset, press_draw, protect, ready_to_pay, say_how_many
-
-TYPED = {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}
+from tests.app.walk import choose, name_dataset, press_draw, protect, ready_to_pay, say_how_many
 
 
 class TestMissing:
@@ -74,9 +72,10 @@ class TestMissing:
             "Say which CRS the coordinates are in.",
             "Drag a box on the map, or type the bounds of the domain.",
         ]
-        (listed,) = [each.value for each in app.markdown if "Before you can run" in each.value]
-        assert re.findall(r"\]\(#(\w+)\)", listed) == ["whom", "where", "where"]
+        assert app.segmented_control(key="drawer").value == "Whom", "the first drawer in which something is missing"
         protect(app)
+        assert app.segmented_control(key="drawer").value == "Where"
+        good(app.button(key="missing 0").click().run())
         app.text_input(key="crs").set_value("EPSG:4326")
         app.selectbox(key="frame").set_value("World")
         guess, account = missing(good(app.run()))
@@ -503,7 +502,7 @@ class TestRegionsMap:
 class TestBundle:
     def test_it_is_made_once_and_published_when_it_is_downloaded(self, tmp_path):
         app = fine(press_draw(name_dataset(uploaded(PLACES))))
-        paid = app.session_state["kept draws"][0].paid
+        paid = payment(app)
         assert paid.kept is not None
         assert "Nothing is published yet." in captions(app)
         assert [entry.id for _, entry in kept_draws(Ledger())] == [1]
@@ -535,16 +534,14 @@ class TestBundle:
         assert drawn(app) is None
         assert len(entries()) == 1
 
-    def test_after_a_reload_it_is_found_on_the_release_page_by_the_name_of_its_dataset_alone(self):
+    def test_after_a_reload_it_is_found_by_the_name_of_its_dataset_alone(self):
         first = fine(press_draw(points_app(CURATE)))
-        app = fine(pages_app("release", {}))
+        app = good(trips_app(CURATE_TRIPS))
         name = Ledger().accounts()[0].name
         assert name not in " ".join([*captions(app), *(str(frame.value) for frame in app.dataframe)])
-        assert not [each for each in app.segmented_control if each.label == "What"]
         fine(app.text_input(key="earlier dataset").set_value("Another dataset").run())
-        assert not [each for each in app.segmented_control if each.label == "What"]
+        assert "Paid for, and kept on this computer" not in captions(app)
         fine(app.text_input(key="earlier dataset").set_value(name).run())
-        assert labelled(app.segmented_control, "What").options == ["A draw that is kept on this computer"]
         assert "Paid for, and kept on this computer" in captions(app)
         assert (app.session_state["recovered draws"][1].release.noisy == drawn(first).release.noisy).all()
         (table,) = [frame.value for frame in app.dataframe if "published" in frame.value.columns]
@@ -554,7 +551,7 @@ class TestBundle:
         fine(press_draw(points_app(CURATE)))
         folder = next(Path(f"{Ledger().path}.paid").iterdir())
         folder.rename(folder.with_name(f".{folder.name}.{'0' * 16}.partial"))
-        app = fine(pages_app("release", {}))
+        app = good(trips_app(CURATE_TRIPS))
         for _ in range(2):  # also once the remains are gone
             fine(app.text_input(key="earlier dataset").set_value(Ledger().accounts()[0].name).run())
             assert "was paid for and interrupted while it was kept: nothing can be recovered" in captions(app)
@@ -574,14 +571,13 @@ class TestBundle:
         app = good(points_app(CURATE))
         assert app.button(key="draw").disabled
         assert "1 release of these data is paid for and waits on this computer" in captions(app)
-        assert labelled(fine(go(app, "release")).segmented_control, "What").options[-1] == "A draw that is kept on this computer"
+        assert "Paid for, and kept on this computer" in captions(app)
 
     def test_after_a_reload_it_is_published_on_the_same_page_once_its_data_are_there_again(self, tmp_path):
         first = fine(press_draw(name_dataset(uploaded(PLACES))))
         app = uploaded(PLACES)
         assert "Paid for, and kept on this computer" in captions(app)
         assert len(scenes(app)) == 2, "the declared map, and the one of what waits"
-        assert labelled(app.selectbox, "Draw").options[0].startswith("Draw 1, ")
         assert app.button(key="draw").disabled, "a second payment is a second choice"
         recovered = app.session_state["recovered draws"][1]
         assert (recovered.release.noisy == drawn(first).release.noisy).all()
@@ -599,7 +595,6 @@ class TestBundle:
     def test_of_two_mechanisms_the_last_one_can_be_published_here(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "flat_gaussian"})))
         assert len(trips_drawn(app).runs) == 2
-        assert "bundle" not in keys(app.button)
         assert "Paid for, and kept on this computer" in captions(app)
         assert len(kept_draws(Ledger())) == 2
-        fine(go(app, "release"))
+        assert app.selectbox(key="kept draw").options[0].startswith("Draw 2, ")

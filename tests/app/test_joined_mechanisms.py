@@ -5,7 +5,7 @@ import pytest
 from dpviz.app.jobs.study import table_of
 from dpviz.app.pages.points.tabs import EXTRA_TABS
 from dpviz.families import POINT_FAMILY
-from tests.app.release_walk import at_release, publish, published, write_texts
+from tests.app.published import at_payment, made, payment
 from tests.app.seen import drawn, fine, scene, trips_drawn
 from tests.app.start import CURATE_TRIPS, FLIGHTS, points_app, trips_app
 from tests.app.test_compare_page import LINK, compare_app, finished, started
@@ -48,11 +48,9 @@ def test_the_compare_page_compares_it():
     assert "their-mechanisms 2.5" in {*table["package"]}
 
 
-def test_the_release_page_publishes_a_draw_of_it():
-    app = at_release(HALVES | {"mode": "Curate", "size": "1000"}, draws=1)
-    write_texts(app)
-    publish(app)
-    assert published(app).manifest["contents"]["mechanism"] == "their_halves"
+def test_curate_publishes_a_draw_of_it():
+    app = at_payment(HALVES | {"mode": "Curate", "size": "1000"})
+    assert made(payment(app)).manifest["contents"]["mechanism"] == "their_halves"
 
 
 def test_every_tab_that_a_mechanism_names_has_something_that_draws_it():

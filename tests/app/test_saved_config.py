@@ -14,12 +14,13 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
 from tests.app.seen import drawn, entries, fine, keys, trips_drawn
 from tests.app.start import CURATE, CURATE_TRIPS, FLIGHTS, JOURNEYS, REGIONS, SMALL, points_app, trips_app, trips_uploaded
-from tests.app.walk import go, open_drawer, press_draw
+from tests.app.walk import open_drawer, press_draw
 
 
 def saved(app, key="config"):
     """What the button would hand out, with a curator's name filled in."""
-    data, how = app.session_state[f"loaded {key}"]
+    made = drawn(app) if key == "config" else trips_drawn(app)
+    data, how = made.data, made.draft
     known = Ledger().find_by_fingerprints(data.fingerprints)
     funding = Funding(name=known.name, cap=None, account=known, problem=None)
     return write_configuration(data, how, funding).replace('curator = ""', 'curator = "City office"')
@@ -61,18 +62,14 @@ def test_both_pages_offer_it_in_both_modes(start, link):
     assert "Save this configuration" in [button.label for button in app.download_button]
 
 
-def test_the_release_page_shows_the_code_of_what_it_would_release():
-    app = fine(go(points_app(CURATE), "release"))
-    assert [block.language for block in app.code] == ["python", "toml"]
-
-
 def test_a_reference_has_none():
     app = points_app(SMALL | {"mechanism": "exact_kdtree", "settings": "{}"})
     assert "save points" not in keys(app.download_button)
 
 
 def test_in_teach_the_cap_is_left_to_the_curator():
-    data, how = points_app(CURATE).session_state["loaded config"]
+    app = press_draw(points_app(CURATE))
+    data, how = drawn(app).data, drawn(app).draft
     config = from_tables(tomllib.loads(write_configuration(data, how, None)))
     assert config.dataset.cap() is None
     assert config.publication.curator == ""

@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.privacy.ledger import Ledger
-from tests.app.seen import account, captions, drawn, errors, fine, good, labelled, missing, warnings
+from tests.app.seen import account, captions, drawn, errors, fine, good, labelled, missing, trips_drawn, warnings
 from tests.app.start import BARE, SMALL, trips_uploaded, uploaded
 from tests.app.walk import choose, name_dataset, press_draw, protect, to_mode
 from tests.ledgers import is_empty
@@ -89,5 +89,5 @@ def test_a_bound_of_trips_that_the_curator_vouches_for():
     app = trips_uploaded(unit="vouched")
     assert app.button(key="draw").disabled
     good(labelled(app.number_input, "Trips per person, at most").set_value(900).run())
-    trips = app.session_state["loaded trips config"][0].counts
+    trips = trips_drawn(fine(press_draw(app))).data.counts
     assert (trips.unit, trips.contributions, trips.enforced) == ("person", 900, False)

@@ -13,7 +13,7 @@ from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
-from tests.app.release_walk import choose_paid, publish, write_texts
+from tests.app.published import write_texts
 from tests.app.seen import captions, drawn, entries, fine, good, labelled
 from tests.app.start import CURATE, STATES, points_app, uploaded
 from tests.app.walk import by_record, choose, go, name_dataset, press_draw, to_mode, truth_switch
@@ -69,13 +69,11 @@ def test_what_a_busy_session_knew_is_gone_and_what_it_spent_stays():
     fine(app.segmented_control(key="trips source").set_value("upload").run())
     fine(labelled(app.segmented_control, "Mode").set_value("Curate").run())
     fine(press_draw(name_dataset(app, "My dataset of trips", 5.0)))
-    go(app, "release")
-    choose_paid(app)
-    fine(publish(write_texts(app, name="My publication")))
+    fine(write_texts(app, name="My publication"))
     before = leaks(app)
     assert {"PointCounts", "TripCounts", "PointRelease", "TripRelease"} <= set(before)
     assert all(any(word in text for text in before) for word in WORDS)
-    forget(app, "release")
+    forget(app, "trips config")
     assert leaks(app) == []
     assert "Forgotten" in app.success[0].value
     assert [button.label for button in app.button] == ["Start again"]

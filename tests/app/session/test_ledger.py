@@ -6,15 +6,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app.pages.points.state import RELEASES
+from dpviz.app.session import cached
 from dpviz.app.session import ledger as curate
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
+from dpviz.publishing.private_data import fingerprints_of
 from tests.app.parts import changed_page, page_with
 from tests.app.seen import account, captions, drawn, entries, errors, fine, good, infos, labelled, released_map, trips_drawn, warnings
-from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SMALL, STATES, pages_app, points_app, trips_app, uploaded
+from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SMALL, STATES, points_app, trips_app, uploaded
 from tests.app.walk import choose, name_dataset, press_draw, protect, truth_switch
 from tests.ledgers import is_empty
 
@@ -110,7 +112,7 @@ class TestSums:
 
     def test_an_account_without_draws_and_one_of_trips(self):
         app = points_app(CURATE)
-        marks = app.session_state["loaded config"][0].fingerprints
+        marks = fingerprints_of(cached.sample("gaussian_cluster", 1000, 6))
         Ledger().open("Crowd", marks, Terms(unit="record", neighbours="add or remove one", cap=PureBudget(1)))
         assert NOTHING_SPENT in spending(fine(app.run()))
         app = trips_app(CURATE_TRIPS)
@@ -188,7 +190,6 @@ class TestRefusals:
         app = points_app(CURATE)
         assert f"DPVIZ_LEDGER names the ledger {ledger_path}, which is not there" in errors(app)
         assert app.button(key="draw").disabled
-        assert "which is not there" in errors(pages_app("release", {}))
         assert list(ledger_path.parent.iterdir()) == []
         fine(press_draw(points_app(SMALL)))
         Ledger.new(ledger_path)

@@ -8,9 +8,6 @@ from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app.pages.compare.state import CompareConfig
-from dpviz.app.pages.points.state import POINTS
-from dpviz.app.pages.trips.state import TRIPS
-from dpviz.app.session.release import Releases
 from dpviz.app.session.widgets import Press, read_link
 from dpviz.app.state import links
 from dpviz.app.state.kinds import KINDS
@@ -18,8 +15,6 @@ from dpviz.errors import DpvizError
 from dpviz.publishing import publish
 from dpviz.view.escape import markdown
 from tests.app.parts import flat
-from tests.app.release_walk import at_release, kept, published, write_texts
-from tests.app.release_walk import publish as press_publish
 from tests.app.seen import drawn, entries, errors, fine, infos, trips_drawn
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, pages_app, points_app, trips_app
 from tests.app.walk import ROOT, press_draw
@@ -28,9 +23,9 @@ PAIR = CURATE_TRIPS | {"beside": "flat_gaussian"}
 LINKS = json.loads((ROOT / "tests" / "golden" / "links.json").read_text("utf-8"))  # of an earlier version; never written again
 
 
-def click_in_the_middle(monkeypatch, *, then=None, name="_make_release"):
+def click_in_the_middle(monkeypatch, *, then=None):
     """Let every draw be interrupted as by a click: the next call into Streamlit raises. `then` is what the draw raises itself."""
-    real, clicks = getattr(publish, name), []
+    real, clicks = publish._make_release, []
 
     def clicked(*args, **options):
         made = real(*args, **options)
@@ -39,7 +34,7 @@ def click_in_the_middle(monkeypatch, *, then=None, name="_make_release"):
             raise then
         return made
 
-    monkeypatch.setattr(publish, name, clicked)
+    monkeypatch.setattr(publish, "_make_release", clicked)
     return clicks
 
 
@@ -49,7 +44,7 @@ class TestClicks:
         fine(press_draw(app))
         assert clicks == [True]
         assert len(entries()) == 1
-        assert drawn(app).release is kept(app)[0].paid.release
+        assert drawn(app).paid.release is drawn(app).release
 
     @pytest.mark.slow
     def test_both_mechanisms_of_a_comparison_are_drawn_and_shown(self, monkeypatch):
@@ -58,22 +53,6 @@ class TestClicks:
         assert clicks == [True, True]
         assert [entry.mechanism for entry in entries()] == ["top_down", "flat_gaussian"]
         assert len(trips_drawn(app).runs) == 2
-
-    @pytest.mark.parametrize("page", ["points", "trips"])
-    def test_the_release_page_knows_the_data_meanwhile(self, monkeypatch, page):
-        app, desk = (points_app(CURATE), POINTS) if page == "points" else (trips_app(PAIR), TRIPS)
-        seen = []
-        monkeypatch.setattr(Releases, "pay", lambda *_: seen.append(desk.loaded()))
-        fine(press_draw(app))
-        assert [data.bundled for data, _ in seen] == [True]
-
-    @pytest.mark.parametrize("name", ["_make_release", "write"])
-    def test_what_is_published_meanwhile_is_offered(self, monkeypatch, name):
-        app, clicks = write_texts(at_release()), click_in_the_middle(monkeypatch, name=name)
-        fine(press_publish(app))
-        assert clicks == [True]
-        assert [entry.published for entry in entries()] == [None], "the download publishes"
-        assert published(app).archive
 
     @pytest.mark.parametrize(("start", "link", "found"), [(points_app, CURATE, drawn), (trips_app, PAIR, trips_drawn)])
     def test_a_draw_that_fails_after_payment_has_an_error_that_names_it(self, monkeypatch, start, link, found):

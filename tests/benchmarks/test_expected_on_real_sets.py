@@ -1,0 +1,89 @@
+"""What is expected of a release from a number of records alone, beside what it is on eight real sets.
+
+pytest -n 0 -s -m benchmark tests/benchmarks/test_expected_on_real_sets.py, with DPVIZ_REAL_SETS naming a folder that holds the histograms of
+DPBench (checkin_256_256.npy, cabspottingE_256_256.npy, BeijingTaxiE_256_256.npy) and New York's commuters of scikit-mobility. Sets that are
+not there are skipped; three ship with dpviz.
+"""
+
+import os
+from pathlib import Path
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz as dv
+from dpviz.evaluation.trip_metrics import evaluate_trips
+from dpviz.publishing.public_guess import EVEN, TOWNS
+
+pytestmark = pytest.mark.benchmark
+MOST_HOPEFUL = 2.0  # times that an error may be larger than it was said to be
+RUNS, FOLDER = 4, Path(os.environ.get("DPVIZ_REAL_SETS", "real sets"))
+
+
+def histogram(name):
+    path = FOLDER / f"{name}_256_256.npy"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    return dv.PointCounts.from_array(np.load(path), domain=dv.Domain(bounds=(0, 0, 256, 256), crs=None, order=8))
+
+
+def commuters():
+    flows = FOLDER / "NY_commuting_flows_2011.csv"
+    if not flows.exists():
+        pytest.skip(f"{flows} is not there")
+    counties = geopandas.read_file(FOLDER / "NY_counties_2011.geojson")
+    regions = dv.Regions.from_geodataframe(counties, levels=["tile_ID" if "tile_ID" in counties else "tile_id"])
+    table = pd.read_csv(flows, dtype=str).astype({"flow": int})
+    return dv.TripCounts.from_table(table, regions=regions, origin="origin", destination="destination", count="flow")
+
+
+def departures():
+    trips = dv.load_sample("us_flights")
+    leaving = np.bincount(trips.origin, weights=trips.count, minlength=trips.regions.size(trips.regions.depth)).astype(np.int64)
+    leaf = np.flatnonzero(leaving)
+    return dv.AreaCounts(regions=trips.regions, leaf=leaf.astype(np.int32), count=leaving[leaf])
+
+
+SETS = {
+    "check-ins": (lambda: histogram("checkin"), dv.PathTree(), EVEN),
+    "taxis in San Francisco": (lambda: histogram("cabspottingE"), dv.PathTree(), EVEN),
+    "taxis in Beijing": (lambda: histogram("BeijingTaxiE"), dv.PathTree(), EVEN),
+    "places of the United States": (lambda: dv.load_sample("us_places"), dv.PathTree(), TOWNS),
+    "flights": (lambda: dv.load_sample("us_flights"), dv.FittedTree(), EVEN),
+    "commuters of New York": (commuters, dv.FittedTree(), EVEN),
+    "residents of counties": (lambda: dv.load_sample("us_residents"), dv.RegionTree(), EVEN),
+    "departures": (departures, dv.RegionTree(), EVEN),
+}
+
+
+def measured(mechanism, counts, budget):
+    """Root mean square errors of some runs, by level."""
+    runs = [mechanism.release(counts, budget, stream) for stream in dv.Entropy.seeded(4).spawn(RUNS)]
+    if mechanism.family == "points":
+        squares = {zoom: [((run.blocks(zoom) - counts.blocks(zoom)) ** 2).mean() for run in runs] for zoom in range(counts.domain.order + 1)}
+    elif mechanism.family == "areas":
+        true = dv.evaluate(runs[0], counts).truth
+        squares = {level: [((run.count[level] - true[level]) ** 2).mean() for run in runs] for level in range(1, counts.regions.depth + 1)}
+    else:
+        squares = {}
+        for level in range(1, counts.regions.depth + 1):
+            found = [evaluate_trips(run, counts).table(level) for run in runs]
+            squares[level] = [(each["error"] ** 2).mean() for each in found]
+    return {level: float(np.sqrt(np.mean(each))) for level, each in squares.items()}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_no_level_is_off_by_more_than_twice_what_was_expected(name):
+    make, mechanism, spread = SETS[name]
+    counts = make()
+    budget = dv.ApproxBudget(1, "1e-6") if mechanism.needs_delta else dv.PureBudget("1/2")
+    total = int(counts.count.sum())
+    frame = counts.domain if mechanism.family == "points" else counts.regions
+    table = dv.expected_errors(mechanism, frame, budget, records=total, spread=spread).by_level.set_index("level")
+    real = measured(mechanism, counts, budget)
+    print(f"\n{name}: {total:,} records, {spread}")
+    for level, error in real.items():
+        print(f"  level {level}: expected ± {table['error'][level]:.4g}, is ± {error:.4g}: {error / table['error'][level]:.2f}")
+    assert max(error / table["error"][level] for level, error in real.items()) <= MOST_HOPEFUL
