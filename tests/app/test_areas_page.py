@@ -358,7 +358,7 @@ class TestCurate:
         assert not account().truth_seen
         fine(truth_switch(app).set_value(True).run())
         assert account().truth_seen
-        assert opened(app, ACCURACY_TAB).dataframe[0].value["typical error"].notna().all()
+        assert opened(app, ACCURACY_TAB).dataframe[-1].value["typical error"].notna().all()
         assert "true" in unpack(scenes(app)[-1])[0]["areas"]["regions"]["texts"][0]
 
     def test_regions_are_asked_for_without_the_truth(self):

@@ -61,7 +61,7 @@ from tests.app.start import (
     trips_uploaded,
     uploaded,
 )
-from tests.app.walk import choose, name_dataset, press_draw, protect, ready_to_pay, say_how_many
+from tests.app.walk import choose, drop, name_dataset, press_draw, protect, ready_to_pay, say_how_many
 
 
 class TestMissing:
@@ -78,9 +78,10 @@ class TestMissing:
         good(app.button(key="missing 0").click().run())
         app.text_input(key="crs").set_value("EPSG:4326")
         app.selectbox(key="frame").set_value("World")
-        guess, account = missing(good(app.run()))
+        account, guess = missing(good(app.run()))
         assert guess.startswith("Say about how many records there are")
         assert account.startswith("Say the most that may ever be spent on it")
+        assert app.segmented_control(key="drawer").value == "How good"
         app = say_how_many(name_dataset(app))
         assert (missing(app), app.button(key="draw").disabled) == ([], True)
         (known,) = [each for each in app.checkbox if each.label == "I know that most of this is noise"]
@@ -231,7 +232,12 @@ def names_on(app):
         for each in app.get(kind)
     ]
     choices = [str(option) for each in controls for option in getattr(each, "options", ())]
-    return [*(str(getattr(each, "label", "")) for each in controls), *choices, *map(as_read, app.subheader), *map(as_read, app.markdown)]
+    return [
+        *(str(getattr(each, "label", "")) for each in controls),
+        *choices,
+        *map(as_read, (*app.header, *app.subheader)),
+        *map(as_read, app.markdown),
+    ]
 
 
 def test_the_steps_on_the_first_page_of_help_name_what_is_on_the_page():
@@ -305,7 +311,7 @@ class TestWhere:
 
 def choose_polygons(app, shapes=None, name="city.geojson", *, content=None):
     content = shapes.to_json().encode() if content is None else content
-    return good(app.file_uploader(key="outline file").set_value((name, content, "text/plain")).run())
+    return drop(app, content, name, "Public: where to count")
 
 
 def bounds_of(app):

@@ -204,7 +204,7 @@ OURS_ANYWHERE = {
     "a sample's": ("about.description", "about.licence", "about.source", "about.unit"),
     "a sample's, or fixed words for a file": ("data.title", "data.unit", "what.data.unit"),
     "Points or Trips": ("config.kind",),
-    "a family's": ("family.title", "page.raw", "FAMILIES[name].page_kind.button"),
+    "a family's": ("family.title", "page.raw"),
     "a mechanism's": ("mechanism.title", "mechanism.summary", "release.approximate"),
     "declared by a mechanism": ("rule.label", "rule.help", "rule.choices", "names[0].label"),
     "a preset's": ("published[current].source",),
@@ -216,11 +216,8 @@ OURS_ANYWHERE = {
     ),
     "fixed words": ("column.consequence", "question.noun"),
 }
-PAGE_CHOICE = "st.segmented_control('Data', list(loaded), default=next(iter(loaded)), key='release data', required=True"
-PAGE_CHOICE += ", persist_state='session')"
 # Fixed words of the app or of a caller, names of pages, numbers and colours, by the file where they are ours.
 OURS_IN_FILES = {
-    "__init__.py": ("paper", "sidebar"),  # colours of the theme
     "cards/file_questions.py": ("fault",),
     "cards/columns.py": ("noun", "text", "title"),
     "pages/compare/controls.py": ("names", "option", "text", "title"),
@@ -240,12 +237,11 @@ OURS_IN_FILES = {
     ),
     "pages/compare/points.py": ("masked.asks",),
     "payment/release_files.py": ("label",),
-    "cards/cards.py": ("card", "where"),
-    "modes/curate.py": ("options",),
+    "modes/curate.py": ("options", "protected", "state.view.drawer", "cards.first_missing"),
     "components/mechanism_controls.py": ("page_state.draft.split_amount", "symbol"),
-    "payment/dataset.py": ("title", "symbol"),
-    "cards/path_files.py": ("counting", "text", "title", "what"),
-    "modes/header.py": ("protected",),
+    "payment/dataset.py": ("symbol",),
+    "cards/path_files.py": ("counting",),
+    "cards/uploads.py": ("title", "text", "what", "{role.words: role for role in self.roles}"),
     "pages/help.py": (
         *("section_of_page.title", "target_page.title", "page.key", "pages()[key].title"),
         *("section.body", "section.key", "section.title"),
@@ -259,10 +255,9 @@ OURS_IN_FILES = {
     "modes/tabs.py": ("titles",),  # of a page or, for a tab of its own, of a mechanism
     "components/resolution.py": ("describe_resolution",),
     "cards/regions_file.py": ("noun",),
-    "pages/release.py": ("title", "loaded", PAGE_CHOICE),
     "session/widgets.py": ("waiting",),
     "pages/start.py": ("preset.title", "preset.text", "label"),
-    "components/drawers.py": ("_label",),
+    "components/drawers.py": ("labels.__getitem__",),
     "modes/teach.py": (  # fixed words
         *("not_private_stamp(type(first.draft.build()))", "describe_unprotected(mechanism)"),
         *("page.protected", "page.not_protected", "opened_drawer(state)"),

@@ -13,7 +13,7 @@ from tests.app.published import made, payment, write_texts
 from tests.app.seen import good, labelled
 from tests.app.start import STATES, box_of, pages_app
 from tests.app.test_compare_page import finished
-from tests.app.walk import name_dataset, open_drawer, open_tab, press_draw, protect, public
+from tests.app.walk import choose, name_dataset, open_drawer, open_tab, press_draw, protect, public
 from tests.hostile import LEVELS, NAMES, points_file, regions_file, trips_file
 from tests.often import rarely
 
@@ -70,6 +70,7 @@ def checked(app, names=NAMES):
 def hostile_trips(**how):
     app = pages_app("trips", {}, {"trips config": page_with("trips", source="upload", **how)})
     good(app.file_uploader(key="regions file").set_value((f"{NAMES[0]}.geojson", regions_file(), "application/geo+json")).run())
+    good(labelled(app.checkbox, "This file is already public").check().run())
     levels = next(each for each in app.multiselect if each.label.startswith("Columns of ids"))
     good(levels.set_value(list(LEVELS)).run())
     good(app.file_uploader(key="trips file").set_value((f"{NAMES[1]}.csv", trips_file(), "text/csv")).run())
@@ -111,7 +112,7 @@ def test_compare_with_regions_of_ones_own():
 )
 def test_columns_and_what_is_typed_on_the_points_page(mode, typed):
     app = pages_app("points", {}, {"config": page_with("points", mode=mode, source="upload", order=4, domain=box_of(STATES))})
-    good(app.file_uploader(key="file").set_value((f"{NAMES[0]}.csv", points_file(), "text/csv")).run())
+    choose(app, points_file(), f"{NAMES[0]}.csv")
     checked(app)
     for name in (*NAMES[:4], "EPSG:4326"):
         app.text_input(key="crs").set_value(name)
@@ -139,6 +140,8 @@ def test_a_dataset_and_a_curator_s_words_until_they_are_published():
     seen = checked(app)
     places = ("name", "curator", "description", "region", "intended_use")
     words = dict(zip(places, (NAMES[0], NAMES[3], NAMES[4], NAMES[6], NAMES[7]), strict=True))
-    seen |= checked(write_texts(app, **words))
-    assert {*words.values()} <= seen
-    assert "<img" not in made(payment(app), **words).report.decode()
+    checked(write_texts(app, **words))
+    bundle = made(payment(app), **words)
+    app.session_state["bundles"] = {payment(app).entry: bundle}
+    assert NAMES[0] in seen | checked(app.run())
+    assert "<img" not in bundle.report.decode()

@@ -41,8 +41,25 @@ def _page_of(app):
 
 
 def choose(app, content, name="homes.csv"):
-    """Upload another file on the Points page."""
+    """Upload another file on the Points page; in Curate the private one."""
+    if _page_of(app).draft.mode == "Curate":
+        return drop(app, content, name, "Private: points")
     return good(app.file_uploader(key="file").set_value((name, content, "text/csv")).run())
+
+
+def drop(app, content, name, role):
+    """Drop a file in Curate and say what it is; the file that was that before is removed."""
+    (zone,) = [each for each in app.file_uploader if each.label == "Files"]
+    good(zone.set_value([(name, content, "text/plain")]).run())
+    for each in _undecided(app):
+        good(each.set_value(role).run())
+    for each in _undecided(app):
+        good(app.button(key=str(each.key).replace("what", "remove")).click().run())
+    return app
+
+
+def _undecided(app):
+    return [each for each in app.segmented_control if each.label == "What is it?" and each.value is None]
 
 
 def to_mode(app, mode):

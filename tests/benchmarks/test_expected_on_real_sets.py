@@ -62,7 +62,9 @@ def measured(mechanism, counts, budget):
     """Root mean square errors of some runs, by level."""
     runs = [mechanism.release(counts, budget, stream) for stream in dv.Entropy.seeded(4).spawn(RUNS)]
     if mechanism.family == "points":
-        squares = {zoom: [((run.blocks(zoom) - counts.blocks(zoom)) ** 2).mean() for run in runs] for zoom in range(counts.domain.order + 1)}
+        squares = {
+            zoom: [((run.blocks(zoom) - counts.blocks(zoom)) ** 2).mean() for run in runs] for zoom in range(counts.domain.order + 1)
+        }
     elif mechanism.family == "areas":
         true = dv.evaluate(runs[0], counts).truth
         squares = {level: [((run.count[level] - true[level]) ** 2).mean() for run in runs] for level in range(1, counts.regions.depth + 1)}

@@ -9,7 +9,6 @@ import streamlit as st
 from dpviz.app.cards.cards import Cards
 from dpviz.app.cards.chosen_files import ChosenFiles
 from dpviz.app.cards.unit import UnitQuestion, show_repeated, unit_controls
-from dpviz.app.cards.uploads import is_public
 from dpviz.app.session import cached
 from dpviz.app.session.page_data import PageData
 from dpviz.app.session.page_state import FamilyState
@@ -46,7 +45,7 @@ def leave_out_bad_rows(page: FamilyState, fault: str) -> str:
 
 def are_public(page: FamilyState, digest: str) -> bool:
     """In Teach ask whether the files are public, and return the answer; in Curate they are private, and nothing is asked."""
-    if page.draft.mode == CURATE or is_public(digest, "These data are already public"):
+    if page.draft.mode == CURATE or st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         return True
     st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
     return False

@@ -128,13 +128,14 @@ class DropZone:
             known.keep(kept)
         elif self.private is not None and self.private.kept is None:
             self.private.keep(kept)
-        else:
+        elif kept not in self.undecided:
             self.undecided.append(kept)
 
     def _show_file(self, kept: Kept, role: Role | None) -> None:
         """Show a file with the question what it is, and the button that removes it."""
         name, body = kept
-        key, roles = f"{self.page.prefix}{name_content(cached.digest_of(body))}", {role.words: role for role in self.roles}
+        slot = "undecided" if role is None else role.slot
+        key, roles = f"{self.page.prefix}{slot} {name_content(cached.digest_of(body))}", {role.words: role for role in self.roles}
         with st.container(border=True):
             left, right = st.columns([4, 1], vertical_alignment="center")
             left.markdown(f"**{markdown(name)}**")
@@ -152,7 +153,7 @@ class DropZone:
         else:
             old.keep(None)
         if new is not None:
-            if new.kept is not None:
+            if new.kept is not None and new.kept not in undecided:
                 undecided.append(new.kept)
             new.keep(kept)
         if len(undecided) == 1 and self.private is not None and self.private.kept is None:
@@ -214,9 +215,5 @@ def ask_for_file(
             st.button("Forget it", key=f"{role} forget", on_click=carry_out(partial(chosen.keep, None)))
     if kept is None or not asks_if_public:
         return kept
-    return kept if is_public(cached.digest_of(kept[1]), "This file is already public") else None
-
-
-def is_public(digest: str, label: str) -> bool:
-    """Ask whether a file is public, and return the answer, which holds for its content in this session."""
-    return st.checkbox(label, key=f"public {digest}", persist_state="session")
+    key = f"public file {cached.digest_of(kept[1])}"
+    return kept if st.checkbox("This file is already public", key=key, persist_state="session") else None

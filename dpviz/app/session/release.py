@@ -15,7 +15,8 @@ from dpviz.app.session.widgets import newest_result, result_slot
 from dpviz.app.state.draft import Draft
 from dpviz.errors import RefusedError
 from dpviz.privacy.entropy import Entropy
-from dpviz.publishing.publish import PaidRelease, draw
+from dpviz.publishing import publish
+from dpviz.publishing.publish import PaidRelease
 from dpviz.release.base import NoisyRelease
 
 Output = TypeVar("Output", bound=NoisyRelease)
@@ -130,7 +131,7 @@ class Releases(Generic[Output, Data, Evaluation]):
         made: OneRelease[Output, Data, Evaluation] | None = None
         for mechanism in mechanisms:
             start = time.perf_counter()
-            paid = draw(make_order(data, mechanism, how.budget_for(mechanism), funding), ledger, keeps=True)
+            paid = publish.draw(make_order(data, mechanism, how.budget_for(mechanism), funding), ledger, keeps=True)
             made = OneRelease(
                 release=cast("Output", paid.release),
                 data=data,

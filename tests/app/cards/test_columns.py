@@ -8,7 +8,7 @@ import pyogrio
 import pytest
 import shapely
 
-from dpviz.app.cards import path_files
+from dpviz.app.cards import uploads
 from tests.app.seen import captions, drawn, errors, fine, good, infos, labelled, missing, trips_drawn
 from tests.app.start import BARE, JOURNEYS, SMALL, areas_uploaded, trips_uploaded, uploaded
 from tests.app.test_areas_page import areas_drawn
@@ -137,7 +137,7 @@ def lines():
 )
 def test_all_formats_that_are_read_may_be_uploaded(name, make):
     ending = name.rpartition(".")[2]
-    assert ending in path_files.upload_types()
-    assert {"kml", "gpx", "topojson", "gz"}.isdisjoint(path_files.upload_types())
-    assert {"txt"} <= {*path_files.upload_types(tables=True)} <= {*path_files.upload_types()}
+    assert ending in uploads.upload_types()
+    assert {"kml", "gpx", "topojson", "gz"}.isdisjoint(uploads.upload_types())
+    assert {"txt"} <= {*uploads.upload_types(tables=True)} <= {*uploads.upload_types()}
     assert drawn(fine(press_draw(fine(uploaded(make(), name))))).data.counts.count.sum() == 3

@@ -89,5 +89,6 @@ def test_a_bound_of_trips_that_the_curator_vouches_for():
     app = trips_uploaded(unit="vouched")
     assert app.button(key="draw").disabled
     good(labelled(app.number_input, "Trips per person, at most").set_value(900).run())
+    good(app.button(key="take add_remove").click().run())
     trips = trips_drawn(fine(press_draw(app))).data.counts
     assert (trips.unit, trips.contributions, trips.enforced) == ("person", 900, False)

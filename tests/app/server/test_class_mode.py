@@ -12,7 +12,7 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.Common_pb2 import FileURLsRequest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.cards import opened_config, path_files, public_guess
+from dpviz.app.cards import opened_config, path_files, public_guess, uploads
 from dpviz.app.jobs.job import STOPPED, WAITING
 from dpviz.app.jobs.study import make_study_job
 from dpviz.app.pages import release
@@ -102,13 +102,13 @@ def test_a_configuration_in_the_session_is_cut_wherever_it_is_read(a_class):
 REFUSING = {
     "a path": lambda: path_files.path_files(None, None),
     "a count of files": lambda: path_files.count_by_path("", None, None, None),
-    "an upload": lambda: path_files.ask_for_file("File", ("csv",), "trips", ""),
+    "an upload": lambda: uploads.ask_for_file(None, "File", ("csv",), "trips", ""),
     "bytes of a file": lambda: cached.named_file("homes.csv", PLACES),
     "a configuration": lambda: opened_config.open_text(POINTS, b""),
     "a table": lambda: read_table(b"study\n"),
     "a bundle": lambda: public_guess._choose_release(POINTS, None),
     "the ledger": ledger.open_ledger,
-    "the Release page": release.release_page,
+    "the Release page": lambda: release.release_page({}),
 }
 
 

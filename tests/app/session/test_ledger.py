@@ -7,7 +7,6 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app.pages.points.state import RELEASES
 from dpviz.app.session import cached
-from dpviz.app.session import ledger as curate
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -289,11 +288,3 @@ class TestTruth:
         assert not account().truth_seen
         fine(press_draw(points_app(SMALL)))
         assert account().truth_seen
-
-
-def test_what_is_kept_for_publishing_has_an_end(monkeypatch):
-    monkeypatch.setattr(curate, "MOST_KEPT", 2)
-    app = points_app(CURATE)
-    for _ in range(3):
-        fine(press_draw(app))
-    assert [made.paid.entry for made in app.session_state["kept draws"]] == [2, 3]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpviz as dv
-from dpviz.app.cards.path_files import upload_types
+from dpviz.app.cards.uploads import upload_types
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.cli.check import check
 from dpviz.data.reading import formats, safety
