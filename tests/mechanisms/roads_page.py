@@ -54,10 +54,10 @@ PAGE = FamilyPage(
     ),
     raw=", before least squares.",
     streets="",
-    where="2 Which road?",
     counts_of=lambda declared: SAMPLE.empty_in(SAMPLE.road),
     levels_of=list_levels,
     unit_of=lambda data: ROADS.counted,
     show_declared=lambda declared, expected, unit: None,
     show_release=lambda what, truths: show_counts(what.release),
+    count_useful=lambda release, level: None,
 )

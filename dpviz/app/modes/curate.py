@@ -27,7 +27,6 @@ from dpviz.app.session import drafts
 from dpviz.app.session.ledger import show_missing_ledger
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import widget_for
-from dpviz.app.state.draft import Draft
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Scene
@@ -90,7 +89,7 @@ def _ask(page: FamilyPage, cards: Cards, bar: DeltaGenerator) -> tuple[Any, Expe
         expected = show_expected(state, cards, counts, levels, unit, funding, coarser)
         page.below_errors(counts, expected)
     bargain = None if expected is None else expected.bargain
-    pay = partial(page.releases.pay, data, funding, "" if bargain is None else bargain.shown.text)
+    pay = partial(page.releases.pay, data, funding, None if bargain is None else (bargain.level, bargain.shown.text))
     with bar:
         fits = show_bar(state, data, draws, cards, funding, bargain, pay) and fits
     with files:
@@ -126,25 +125,28 @@ def _show_draw(page: FamilyPage, number: int, same_data: bool) -> None:  # noqa:
     what = page.releases.newest()
     if what is None:
         return
-    _begin_release(what, page.state.draft, same_data=same_data)
+    _begin_release(page, what, same_data=same_data)
     truths = page.releases.find_truths(what)
     st.html(NO_EXPORT if truths[0] is None else NO_EXPORT + WATERMARK)
     page.show_release(what, truths)
 
 
-def _begin_release(what: Any, how: Draft, *, same_data: bool) -> None:
+def _begin_release(page: FamilyPage, what: Any, *, same_data: bool) -> None:
     """Show what stands above the map of a draw: whether it is that of the controls, verdicts, and the switch to the truth.
 
     Args:
+        page: the page.
         what: the draw.
-        how: what is chosen on the page.
         same_data: whether the data on the left are still those of the draw.
     """
-    if not (same_data and what.draft.same_draw(how)):
+    if not (same_data and what.draft.same_draw(page.state.draft)):
         stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
         st.caption(f":orange[{stale}]")
-    if what.bought:
-        st.markdown(f"You expected {markdown(what.bought)}. The release says of itself:")
+    if what.bought is not None:
+        level, text = what.bought
+        useful = page.count_useful(what.runs[0].release, level)
+        has = "" if useful is None else f" The release has {useful:,}."
+        st.markdown(f"You expected {markdown(text)}.{has} It says of itself:")
     for run in what.runs:
         verdict_row(run.release, run.title if len(what.runs) > 1 else "")
     truth_switch(what.data)

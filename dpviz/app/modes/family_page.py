@@ -95,6 +95,7 @@ class FamilyPage:
         show_declared: shows the map of what is declared, with what is expected, None while that is not known, and the unit.
         show_release: shows a draw with its controls, given the comparisons of its runs with the truth, each None where it may not be seen;
             moving a control draws no noise.
+        count_useful: returns how many parts of a level of a release are useful, by its own errors; None of too many.
         below_mechanism: in Curate, asks what belongs between mechanism and budget.
         below_errors: shows what belongs under the expected errors, given the counts of `counts_of` and what is expected.
     """
@@ -122,6 +123,7 @@ class FamilyPage:
     unit_of: Callable[[Any], str]
     show_declared: Callable[[Any, Expected | None, str], object]
     show_release: Callable[[Any, Sequence[Any]], object]
+    count_useful: Callable[[Any, int], int | None]
     below_mechanism: Callable[[], object] = _nothing
     below_errors: Callable[[Any, Expected | None], object] = _nothing
     runs: TeachRuns = field(init=False)

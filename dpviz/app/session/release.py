@@ -37,7 +37,7 @@ class OneRelease(Generic[Output, Data, Evaluation]):
         paid: the payment in the ledger; None in Teach.
         evaluation: the comparison with the truth, made together with the run; None in Curate, where it is made when it may be seen.
         beside: a release of another mechanism that the same press paid for; None if there is none.
-        bought: what was expected of it before it was paid for, in a phrase; "" in Teach.
+        bought: the level that was looked at before it was paid for, and what was expected of it, in a phrase; None in Teach.
     """
 
     release: Output
@@ -48,7 +48,7 @@ class OneRelease(Generic[Output, Data, Evaluation]):
     paid: PaidRelease | None = None
     evaluation: Evaluation | None = None
     beside: Self | None = None
-    bought: str = ""
+    bought: tuple[int, str] | None = None
 
     @property
     def title(self) -> str:
@@ -105,13 +105,13 @@ class Releases(Generic[Output, Data, Evaluation]):
         newest = self.newest()
         return {} if newest is None else {run.paid.entry: run.paid for run in reversed(newest.runs) if run.paid is not None}
 
-    def pay(self, data: Any, funding: Funding | None, bought: str = "") -> None:
+    def pay(self, data: Any, funding: Funding | None, bought: tuple[int, str] | None = None) -> None:
         """Release once with each mechanism in Curate and keep the results. The ledger counts each draw before its noise is drawn.
 
         Args:
             data: data as loaded.
             funding: account that pays for the draws.
-            bought: what is expected of the first mechanism, in a phrase.
+            bought: a level, and what is expected of it from the first mechanism, in a phrase.
 
         Raises:
             SettingError: a reference, which is not private, is chosen; nothing is spent.

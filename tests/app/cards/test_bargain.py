@@ -7,7 +7,7 @@ import pytest
 from dpviz.app.cards.bargain import LevelBargain
 from tests.app.seen import fine, good, texts
 from tests.app.start import CURATE, pages_app, points_app
-from tests.app.walk import say_how_many
+from tests.app.walk import press_draw, say_how_many
 
 TOWN = CURATE | {"sample": "la_residents", "size": "1000", "order": "8", "settings": '{"height":8}', "epsilon": "0.1"}
 
@@ -67,3 +67,11 @@ def test_every_family_says_it_once_the_number_is_said_and_never_before(at):
     app = good(pages_app(at, {"mode": "Curate"}))
     assert "useful" not in texts(app)
     assert re.search(r"About [\d,]+ useful (pairs|regions) of [\d,]+ at .* of an average one", texts(say_how_many(app, 1_000_000)))
+
+
+def test_after_the_payment_what_was_expected_stands_beside_what_the_release_has():
+    app = fine(press_draw(say_how_many(points_app(TOWN | {"size": "50000", "epsilon": "2"}), 50_000)))
+    pattern = r"You expected about ([\d,]+) useful squares of ([\d,]+) at .*? of an average one\. The release has ([\d,]+)\."
+    expected, parts, has = (int(each.replace(",", "")) for each in re.search(pattern, texts(app)).groups())
+    assert 0 < has <= parts
+    assert 0.5 <= has / expected <= 2

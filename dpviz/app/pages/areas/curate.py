@@ -19,6 +19,8 @@ from dpviz.app.session.cached import regions_on_map
 from dpviz.app.session.widgets import is_dark
 from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.area_metrics import AreaEvaluation
+from dpviz.publishing.simulated_errors import USEFUL
+from dpviz.release.area_release import AreaRelease
 from dpviz.view.areas_canvas import declared_scene, released_scene
 from dpviz.view.areas_drawing import SHOWN_AREAS, draw_areas
 from dpviz.view.canvas import Scene
@@ -72,6 +74,11 @@ def _show_map_to_drag(scene: Scene) -> None:
     """Show a map on which a box declares where the regions are."""
     scene = replace(scene, asks=True, what_box="Drag a box on the map: the regions are made in it. Shift and drag does the same")
     show_map_to_drag(AREAS, scene, "declared areas", take_dragged_box)
+
+
+def count_useful(release: AreaRelease, level: int) -> int:
+    """Count the regions of a level whose error is at most 40 % of their released count."""
+    return int((release.stddev(level) <= USEFUL * release.count[release.nodes(level)]).sum())
 
 
 def show_release(what: AreasDrawn, truths: Sequence[AreaEvaluation | None]) -> None:

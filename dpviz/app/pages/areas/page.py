@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpviz.app.modes.family_page import FamilyPage
-from dpviz.app.pages.areas.curate import coarser_cells, list_levels, show_declared, show_release
+from dpviz.app.pages.areas.curate import coarser_cells, count_useful, list_levels, show_declared, show_release
 from dpviz.app.pages.areas.data import Declared, areas_controls
 from dpviz.app.pages.areas.state import RELEASES
 from dpviz.app.pages.areas.teach import describe_idle, make_teach
@@ -33,4 +33,5 @@ PAGE = FamilyPage(
     unit_of=lambda data: AREA_FAMILY.counted if data is None else data.unit,
     show_declared=show_declared,
     show_release=show_release,
+    count_useful=count_useful,
 )

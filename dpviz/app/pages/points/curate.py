@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
 from dpviz.app.cards.expected_errors import Expected, Levels
@@ -18,6 +19,9 @@ from dpviz.app.pages.points.where import take_box
 from dpviz.app.session.widgets import is_dark
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation
+from dpviz.publishing.simulated_errors import USEFUL
+from dpviz.release.point_release import PointRelease
+from dpviz.release.squares import block_boxes
 from dpviz.view.basemap import Bounds, box_to_map
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
 from dpviz.view.points_canvas import ReleaseView, find_readable_level, released_scene
@@ -27,6 +31,7 @@ MAP_HEIGHT = 620
 DECLARED_HEIGHT = 380
 EASY_LEVEL = 6  # the level whose expected error is shown at first
 _DECLARED_MAP = "declared map"
+_FINEST_COUNTED = 8  # zoom level whose squares are looked at one by one, in less than a second
 
 
 def empty_counts(declared: Declared) -> PointCounts | None:
@@ -57,6 +62,15 @@ def show_declared(declared: Declared, expected: Expected | None, unit: str) -> N
 def _take_box(box: Bounds) -> None:
     POINTS.set("domain", place="")  # the box is no longer around a place that was typed
     take_box(box)
+
+
+def count_useful(release: PointRelease, zoom: int) -> int | None:
+    """Count the squares of a zoom level whose error is at most 40 % of their released count; None of too many to look at each."""
+    if zoom > _FINEST_COUNTED:
+        return None
+    boxes = block_boxes(release.domain, zoom, *np.divmod(np.arange(4**zoom), 1 << zoom))
+    noise, cut = release.error_parts(boxes)
+    return int((np.sqrt(noise**2 + cut.variance) <= USEFUL * release.answer(boxes)).sum())
 
 
 def show_release(what: Drawn, truths: Sequence[Evaluation | None]) -> None:

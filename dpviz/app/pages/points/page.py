@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.app.modes.family_page import FamilyPage, Pages
-from dpviz.app.pages.points.curate import empty_counts, list_levels, show_declared, show_release
+from dpviz.app.pages.points.curate import count_useful, empty_counts, list_levels, show_declared, show_release
 from dpviz.app.pages.points.data import Declared, points_controls
 from dpviz.app.pages.points.state import POINTS, RELEASES
 from dpviz.app.pages.points.teach import begin, describe_idle, make_teach
@@ -60,4 +60,5 @@ PAGE = FamilyPage(
     unit_of=lambda _: POINT_FAMILY.counted,
     show_declared=show_declared,
     show_release=show_release,
+    count_useful=count_useful,
 )

@@ -22,6 +22,7 @@ from dpviz.app.state.values import ALONE
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
+from dpviz.publishing.simulated_errors import USEFUL
 from dpviz.release.trip_release import TripRelease
 from dpviz.view.declared_regions import regions_scene
 from dpviz.view.escape import html
@@ -78,6 +79,12 @@ def choose_second() -> None:
         help="A second mechanism with its default settings and the same budget. Each draw then spends the budget twice.",
         **TRIPS.widget("draft", "beside"),
     )
+
+
+def count_useful(release: TripRelease, level: int) -> int:
+    """Count the pairs of a level whose error is at most 40 % of their released count."""
+    columns = release.stage_columns(2 * level)
+    return int((columns["stddev"] <= USEFUL * columns["count"]).sum())
 
 
 def show_release(what: TripsDrawn, truths: Sequence[TripEvaluation | None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpviz.app.modes.family_page import FamilyPage
-from dpviz.app.pages.trips.curate import choose_second, list_levels, offer_add_remove, show_declared, show_release
+from dpviz.app.pages.trips.curate import choose_second, count_useful, list_levels, offer_add_remove, show_declared, show_release
 from dpviz.app.pages.trips.data import Declared, trips_controls
 from dpviz.app.pages.trips.state import RELEASES
 from dpviz.app.pages.trips.teach import describe_idle, make_teach
@@ -33,6 +33,7 @@ PAGE = FamilyPage(
     unit_of=lambda data: TRIP_FAMILY.counted if data is None else data.unit,
     show_declared=show_declared,
     show_release=show_release,
+    count_useful=count_useful,
     below_mechanism=choose_second,
     below_errors=offer_add_remove,
 )
