@@ -56,7 +56,7 @@ def serve(*, port: int = PORT, headless: bool = False, token: bool = True, optio
         try:
             Ledger().exists()
         except RefusedError as error:
-            say(f"{error} Until then Curate and the Release page refuse; Teach works with data that are public.")
+            say(f"{error} Until then Curate refuses; Teach works with data that are public.")
     else:
         read_code(os.environ)
     if importlib.util.find_spec("streamlit") is None or importlib.util.find_spec("pydeck") is None:

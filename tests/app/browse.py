@@ -98,8 +98,8 @@ def open_drawer(page, name):
     page.get_by_role("heading", name=name, exact=True).wait_for()
 
 
-def draw(page, records="1000000"):
-    """Say how many records there are, about, and pay."""
+def draw(page, records="1000000", presses=1):
+    """Say how many records there are, about, and pay, with one press or more."""
     number = page.get_by_role("spinbutton", name=HOW_MANY)
     if number.input_value() == "":
         number.fill(records)
@@ -107,7 +107,7 @@ def draw(page, records="1000000"):
         page.get_by_text(re.compile("^About [\\d,]+ useful")).wait_for()
     if (tick := page.get_by_text("I know that most of this is noise")).count():
         tick.click()
-    page.get_by_role("button", name="Run and pay").click()
+    page.get_by_role("button", name="Run and pay").click(click_count=presses)
 
 
 def choose(page, key, text):

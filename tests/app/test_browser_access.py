@@ -171,7 +171,6 @@ def test_in_a_class_points_have_maps_and_the_rail_and_nothing_private(chromium, 
     open_drawer(page, "Data")
     for private in (
         page.get_by_role("radio", name="Curate"),
-        page.get_by_role("link", name="Release"),
         page.get_by_test_id("stFileUploader"),
     ):
         assert private.count() == 0

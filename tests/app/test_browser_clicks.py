@@ -7,7 +7,7 @@ import pytest
 
 from dpviz.privacy.ledger import Ledger
 from tests.app.browse import draw, until, visit
-from tests.app.test_browser_release import LINK, draws, write_texts
+from tests.app.test_browser_release import LINK, draws
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SLOW = Path(__file__).with_name("slow_app.py")
@@ -41,39 +41,9 @@ def test_another_press_on_draw(slow, fast):
         draw(page)
         quiet(page)
         if fast:
-            there_and_back(page, "Release", "Points")
+            there_and_back(page, "Trips", "Points")
         page.get_by_text("ε 1. The next draw makes it ε 2").wait_for()
         page.get_by_text("Partitions shown").wait_for()
-        assert len(draws(ledger)) == 1
-
-
-def test_going_to_the_release_page(slow):
-    with slow() as (page, ledger):
-        draw(page)
-        until(lambda: len(draws(ledger)) == 1, "a draw that is paid for")
-        page.get_by_role("link", name="Release").click()
-        quiet(page)
-        write_texts(page)
-        page.get_by_text("A draw that is already paid for").click()
-        page.get_by_text("costs nothing more").wait_for()
-        page.get_by_role("button", name="Publish").click()
-        page.get_by_text("is made and paid for").wait_for()
-        assert len(draws(ledger)) == 1
-
-
-def test_editing_a_text_while_publishing(slow, fast):
-    with slow() as (page, ledger):
-        page.get_by_role("link", name="Release").click()
-        page.get_by_text("computed without a single record").wait_for()
-        write_texts(page)
-        page.get_by_role("button", name="Publish").click()
-        until(lambda: len(draws(ledger)) == 1, "a draw that is paid for")
-        page.get_by_label("Description", exact=True).fill("Made up, too late.")
-        page.get_by_label("Description", exact=True).press("Tab")
-        quiet(page)
-        if fast:
-            there_and_back(page, "Points", "Release")
-        page.get_by_text("is made and paid for").wait_for()
         assert len(draws(ledger)) == 1
 
 

@@ -49,6 +49,7 @@ def test_a_hostile_regions_file_is_drawn_and_sends_no_request_elsewhere(chromium
         open_drawer(page, "Data")
         page.get_by_text("Upload", exact=True).first.click()
         upload(page, "Regions file", tmp_path / "[x](y) :smile:.geojson", regions_file())
+        page.get_by_text("This file is already public").click()
         box = page.get_by_role("combobox", name="Columns of ids, coarsest level first")
         for level in LEVELS:
             box.fill(level)

@@ -1,4 +1,4 @@
-"""The Release page in a browser: publish, download, read back; a double click spends once; forgotten is forgotten."""
+"""From Curate to a bundle in a browser: pay, download, read back; a double click spends once; forgotten is forgotten."""
 
 import pytest
 
@@ -36,23 +36,18 @@ def write_texts(page):
         page.get_by_label(label, exact=True).press("Tab")
 
 
-def test_a_release_is_published_downloaded_and_read_back(chromium, own, tmp_path):
+def test_a_release_is_paid_once_downloaded_and_read_back(chromium, own, tmp_path):
     address, ledger = own
     with visit(chromium, address, LINK, scheme="light", tmp_path=tmp_path) as (page, _):
-        draw(page)
+        draw(page, presses=2)
         page.get_by_text("ε 1. The next draw makes it ε 2").wait_for()
-        page.get_by_role("link", name="Release").click()
-        page.get_by_text("computed without a single record").wait_for()
-        assert page.locator("canvas[data-testid=deckgl]").count() == 0
-        formats = page.get_by_test_id("stMultiSelect").filter(has_text="Formats")
-        assert formats.inner_text().split() == ["Formats", "geoparquet", "geojson", "csv"]
+        page.get_by_text("You expected about").wait_for()
         assert page.get_by_label("Name of the publication", exact=True).input_value().startswith("Sample gaussian_cluster")
         write_texts(page)
-        page.get_by_role("button", name="Publish").dblclick()
-        page.get_by_text("is made and paid for").wait_for()
         with page.expect_download() as found:
-            page.get_by_role("button", name="Download the release").click()
+            page.get_by_role("button", name="Make and download the bundle").click()
         found.value.save_as(tmp_path / "release.zip")
+        page.get_by_text("The bundle was downloaded, and the ledger says so.").wait_for()
         with page.expect_download() as found:
             page.get_by_role("button", name="Download the report").click()
         found.value.save_as(tmp_path / "report.html")
@@ -63,11 +58,16 @@ def test_a_release_is_published_downloaded_and_read_back(chromium, own, tmp_path
         assert len(release.tree.leaves) == 1024
         assert not release.simulation
         assert "Homes &lt;b&gt;by&lt;/b&gt; square" in (tmp_path / "report.html").read_text("utf-8")
-        assert [entry.purpose for entry in draws(ledger)] == ["draw"], "what is paid for comes first"
-        assert draws(ledger)[0].published
+        assert [bool(entry.published) for entry in draws(ledger)] == [True]
 
         page.get_by_role("button", name="Forget my data").click()
         page.get_by_text("Forgotten:").wait_for()
         page.get_by_role("button", name="Start again").click()
-        page.get_by_text("Nothing can be released yet").wait_for()
+        page.get_by_text("Not protected:").wait_for()
         assert len(draws(ledger)) == 1
+
+
+def test_its_old_address_opens_the_drawer_that_publishes(chromium, own, tmp_path):
+    with visit(chromium, own[0], "release", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("heading", name="How good").wait_for()
+        assert page.url.endswith("/points") or "/points?" in page.url

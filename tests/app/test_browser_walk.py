@@ -50,15 +50,12 @@ def settled(page):
 def upload(page, tmp_path):
     (tmp_path / f"{MARK}File.csv").write_bytes(HOMES)
     page.get_by_text("Upload", exact=True).first.click()
-    page.get_by_test_id("stFileUploader").filter(has_text="Points file").locator("input[type=file]").set_input_files(
-        tmp_path / f"{MARK}File.csv"
-    )
-    page.get_by_text("which CRS").first.wait_for()
-    typed(page, "CRS of the coordinates", "EPSG:4326")
-    page.locator(".st-key-frame input").fill("Contiguous")
-    page.keyboard.press("Enter")
+    page.locator("[class*=dropped] input[type=file]").set_input_files(tmp_path / f"{MARK}File.csv")
     page.get_by_text("Each record is its own person").click()
     page.get_by_test_id("stSelectbox").filter(has_text="does a row stand for?").locator("input").fill("Each row")
+    page.keyboard.press("Enter")
+    typed(page, "CRS of the coordinates", "EPSG:4326")
+    page.locator(".st-key-frame input").fill("Contiguous")
     page.keyboard.press("Enter")
     typed(page, "Name of the dataset", f"{MARK}Dataset")
     typed(page, "Cap, ε", "5")
@@ -87,6 +84,7 @@ def test_a_walk_in_both_modes_leaves_nothing_for_other_addresses_or_sessions_or_
         page.get_by_role("button", name="Open the map").wait_for()
         assert len(walk(page)) >= 4  # Teach
     with visit(chromium, address, "points?mode=Curate", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.locator(".st-key-drawer").get_by_role("radio", name="Files").click()
         page.get_by_role("radio", name="Upload").wait_for()
         upload(page, tmp_path)
         page.get_by_text("ε 0. The next draw makes it ε 0.5, of ε 5").wait_for()

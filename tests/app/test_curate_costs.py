@@ -65,7 +65,7 @@ class Actions:
         page.locator(".canvas[data-shown]").wait_for()
         page.wait_for_timeout(1500)  # the camera settles
         box = page.locator(".canvas .map").bounding_box()
-        x, y = box["x"] + 0.485 * box["width"], box["y"] + 0.22 * box["height"]
+        x, y = box["x"] + 0.48 * box["width"], box["y"] + 0.358 * box["height"]
         page.mouse.move(x, y)
         page.mouse.down()
         page.mouse.move(x + 60, y + 60, steps=5)

@@ -123,28 +123,29 @@ def _suggest(page: FamilyState, bargain: Bargain) -> None:
     """Offer a coarser level of which most parts are useful, and the ε with which those of this level are; one press each."""
     useful = bargain.useful_level
     with st.container(horizontal=True):
-        if bargain.take_size is not None:
-            st.button("Suggest a size", key=f"suggest size {page.key}", on_click=carry_out(bargain.take_size))
+        if (take := bargain.take_size) is not None:
+            st.button("Suggest a size", key=f"suggest size {page.key}", on_click=carry_out(lambda: _try(page, bargain, take)))
         elif useful is not None:
             st.button(
                 f"Suggest a size: {bargain.levels[useful].name}",
                 key=f"suggest level {page.key}",
                 on_click=carry_out(lambda: page.set("guess", level=useful)),
             )
-        st.button("Suggest ε", key=f"suggest epsilon {page.key}", on_click=carry_out(lambda: _take_epsilon(page, bargain)))
+        take_epsilon = lambda: page.change(run={"epsilon": exact(bargain.find_epsilon(), "ε")})  # noqa: E731
+        st.button("Suggest ε", key=f"suggest epsilon {page.key}", on_click=carry_out(lambda: _try(page, bargain, take_epsilon)))
     text, problem = st.session_state.get(_slot(page), ("", ""))
     if text == bargain.shown.text:  # it is said of this bargain alone
         st.caption(f":orange[{markdown(problem)}]")
 
 
-def _take_epsilon(page: FamilyState, bargain: Bargain) -> None:
-    """Set the ε with which most parts of the level are useful, or say that there is none."""
+def _try(page: FamilyState, bargain: Bargain, take: Callable[[], object]) -> None:
+    """Take what is suggested, or keep why there is nothing to suggest."""
     try:
-        page.change(run={"epsilon": exact(bargain.find_epsilon(), "ε")})
+        take()
     except DpvizError as error:
         st.session_state[_slot(page)] = (bargain.shown.text, str(error))
 
 
 def _slot(page: FamilyState) -> str:
-    """Return the key under which the session keeps for which bargain no ε was suggested, and why."""
-    return f"no epsilon {page.key}"
+    """Return the key under which the session keeps for which bargain nothing was suggested, and why."""
+    return f"no suggestion {page.key}"

@@ -1,4 +1,4 @@
-"""The third card of Curate: which errors to expect at a level for this budget, and which ε a wanted error needs. All from public values."""
+"""What Curate says before a payment: which errors to expect at a level for this budget, and which ε a wanted error needs. All from public values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NOISE_OF_USABLE = 2.5  # an average count is usable if it is so many times its 
 
 @dataclass(frozen=True, kw_only=True)
 class Levels:
-    """The levels of a page for the third card.
+    """The levels of a page, of which one is looked at.
 
     Attributes:
         names: of the levels, coarsest first, by their numbers.

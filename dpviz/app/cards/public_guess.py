@@ -1,4 +1,4 @@
-"""The public guess of the third card of Curate: how many records there may be, and how they lie. Nothing of it comes from the data."""
+"""The public guess of Curate: how many records there may be, and how they lie. Nothing of it comes from the data."""
 
 from __future__ import annotations
 

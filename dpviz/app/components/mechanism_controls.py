@@ -154,7 +154,7 @@ def _choice_widget(page_state: FamilyState, rule: SettingSpec, value: Any, key: 
 
 
 def fits_buttons(choices: Sequence[Any]) -> bool:
-    """Return whether choices have room side by side in the sidebar."""
+    """Return whether choices have room side by side in the drawer."""
     return len(choices) <= MOST_BUTTONS and sum(len(str(choice)) + _EDGES for choice in choices) <= LONGEST_BUTTONS
 
 

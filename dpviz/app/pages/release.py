@@ -20,7 +20,7 @@ def release_page(pages: Mapping[str, StreamlitPage]) -> None:
     Args:
         pages: of the families, by their names.
     """
-    refuse_in_class("Release page")
+    refuse_in_class("Curate")
     curating = [name for name, family in FAMILIES.items() if family.page.state.draft.mode == CURATE]
     payments = {name: max(family.page.releases.newest_payments(), default=0) for name, family in FAMILIES.items()}
     name = max(payments, key=payments.__getitem__) if any(payments.values()) else next(iter(curating), next(iter(FAMILIES)))

@@ -1,4 +1,4 @@
-"""Curate on the Areas page: three cards that unlock the button, the map before and after a run, and the way to the bundle."""
+"""Curate on the Areas page: the levels of its bargain, and the map before and after a payment."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def coarser_cells(declared: Declared) -> Callable[[], Iterator[Coarser]] | None:
 
 @st.fragment
 def show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
-    """Show the declared regions, with the expected error at the level of the third card; the coarsest level while it is not known."""
+    """Show the declared regions, with the expected error at the level that is looked at; the coarsest level while it is not known."""
     can_drag = AREAS.draft.source != "sample" and asks_for_box()
     if declared.regions is None:
         if can_drag:

@@ -1,4 +1,4 @@
-"""Curate on the Points page: three cards that unlock the button, the map before and after a run, and the way to the bundle."""
+"""Curate on the Points page: the levels of its bargain, and the map before and after a payment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A public file of polygons on the card *Where?*: the box around them becomes the domain of points, and their outline is drawn."""
+"""A public file of polygons in the drawer *Where*: the box around them becomes the domain of points, and their outline is drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curate on the Trips page: three cards that unlock the button, the map before and after a run, and the way to the bundle."""
+"""Curate on the Trips page: the levels of its bargain, and the map before and after a payment."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def list_levels(trips: TripCounts) -> Levels:
 
 @st.fragment
 def show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
-    """Show the declared regions, with the expected error at the level of the third card; the coarsest level while it is not known."""
+    """Show the declared regions, with the expected error at the level that is looked at; the coarsest level while it is not known."""
     if declared.regions is None:
         st.caption("The map of the regions is shown here once their file is chosen.")
         return
