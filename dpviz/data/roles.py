@@ -113,6 +113,10 @@ _COUNT_NAMES = (*READ_AS_TRIPS, "n", "records", "people")
 NO_COUNT = "none"
 """What stands in place of a column of counts where each row is one record."""
 _PERSONS = {"person", "personid", "user", "userid", "uid", "device", "deviceid", "subject", "subjectid", "observerid", "taxiid", "mmsi"}
+_OF_PEOPLE = {
+    *("person", "user", "device", "subject", "patient", "case", "household", "rider", "driver", "customer", "client", "member", "resident"),
+    *("respondent", "participant", "student", "employee", "phone", "email", "imei", "msisdn", "surname", "birth", "birthday"),
+}
 _WKT = {"geometry", "wkt", "thegeom", "geom", "wktgeom", "geomwkt", "geometrywkt", "wktgeometry", "pointwkt"}
 _BOTH_AXES = {
     *("latlon", "latlng", "latlong", "lonlat", "lnglat", "xy", "location", "coordinates", "coords", "position", "geopoint"),
@@ -408,6 +412,16 @@ def find_region_roles(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def find_persons(names: Iterable[str]) -> tuple[str, ...]:
     """Find columns that are called persons, devices or vehicles; for proposals only."""
     return tuple(name for name in names if squeeze(name) in _PERSONS)
+
+
+def suspect_persons(names: Iterable[str]) -> tuple[str, ...]:
+    """Find columns with a word for people or what is theirs, by which a file that is said to be public is warned of.
+
+    >>> suspect_persons(["household_id", "name", "CaseNo", "county"])
+    ('household_id', 'CaseNo')
+    """
+    persons = set(find_persons(names := tuple(names)))
+    return tuple(name for name in names if name in persons or {fold_name(word) for word in words_of(name)} & _OF_PEOPLE)
 
 
 def find_wkt(header: PublicHeader) -> tuple[str, ...]:

@@ -249,7 +249,7 @@ def trips_between_polygons(actions, folder, write=write_nested):
     actions.type("How many trips, about?", MANY)
 
 
-MANY = "1000000"  # records that a curator guesses
+MANY = "10000000"  # records that a curator guesses
 POINTS_LINK, TRIPS_LINK, AREAS_LINK = "points?mode=Curate&mechanism=path_tree", "trips?mode=Curate", "areas?mode=Curate"
 CLEAN = {
     "points in a Shapefile, in a box": (POINTS_LINK, clean_points),

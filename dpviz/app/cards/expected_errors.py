@@ -1,4 +1,4 @@
-"""What Curate says before a payment: which errors to expect at a level for this budget, and which ε a wanted error needs. All from public values."""
+"""What Curate says before a payment, from public values: which errors to expect at a level, and which ε a wanted error needs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from dpviz.app.session.widgets import carry_out, name_content, widget_for
 from dpviz.app.state.toml import file_name
 from dpviz.data.reading.formats import is_table
 from dpviz.data.reading.safety import FORMATS
-from dpviz.data.roles import find_persons
+from dpviz.data.roles import suspect_persons
 from dpviz.errors import DpvizError
 from dpviz.view.escape import markdown
 
@@ -163,11 +163,12 @@ class DropZone:
 def _warn_of_persons(name: str, body: bytes) -> None:
     """Warn of a public file of which columns look like ids of people, by its header."""
     try:
-        columns = find_persons(cached.inspect_regions_file(cached.digest_of(body), name, body).columns)
+        columns = suspect_persons(cached.inspect_regions_file(cached.digest_of(body), name, body).columns)
     except DpvizError:  # what reads the file says so
         return
     if columns:
-        st.warning(f"It has a column {markdown(columns[0])}, which looks like ids of people. What is public is shown line by line.")
+        says = f"It has a column {markdown(columns[0])}, which looks like ids of people."
+        st.warning(f"{says} A file of people is private, however few its columns are.")
 
 
 def ask_for_file(
