@@ -163,11 +163,12 @@ def write_rides(folder):
 
 
 def write_messy(folder):
-    """Write stops as a German spreadsheet does: semicolons, decimal commas, and a few rows with the coordinates the wrong way round."""
+    """Write stops as a German spreadsheet does: semicolons, decimal commas, swapped coordinates in a few rows, and none in one."""
     seed = next(SEEDS)
     table = stops(seed).rename(columns={"lon": "Länge", "lat": "Breite"})
     table.loc[:4, ["Länge", "Breite"]] = table.loc[:4, ["Breite", "Länge"]].to_numpy()
-    table.to_csv(folder / f"halte{seed}.csv", index=False, sep=";", decimal=",")
+    table.loc[9, "Breite"] = np.nan
+    table.to_csv(folder / f"halte{seed}.csv", index=False, sep=";", decimal=",", na_rep="k. A.")
     return folder / f"halte{seed}.csv"
 
 
@@ -221,6 +222,7 @@ def points_in_a_city(actions, folder):
 def messy_points(actions, folder):
     page = actions.page
     actions.drop(write_messy(folder))
+    actions.press(page.get_by_text("Read it so:"), "how the file is written")
     say_whom(actions, "record")
     actions.drag_box()
     actions.press(page.get_by_role("button", name="EPSG:4326: "), "the CRS, by where it would lie")
@@ -233,7 +235,8 @@ def geojson_in_hexagons(actions, folder):
     actions.drop(write_geojson(folder))
     actions.press(page.get_by_role("radio", name="Hexagons"), "hexagons")
     say_whom(actions, "record")
-    actions.drag_box()
+    actions.type("A place", "Lyon")
+    actions.press(page.get_by_role("button", name="Lyon ("), "the place")
     actions.type("How many records, about?", "3000")
     actions.press(page.get_by_role("button", name="Suggest a size"), "a useful size")
 

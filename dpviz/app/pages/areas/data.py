@@ -100,12 +100,12 @@ def _choose_files(cards: Cards) -> Declared:
     chosen = choose_files(KIND, cards, lambda: _ask_for_upload(about))
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
-    if regions is None or chosen is None:
-        has_regions = regions is not None or not comes_from_file()
+    has_regions = regions is not None or not comes_from_file()
+    if chosen is None or not has_regions:
         file = "a file of points, or of ids of the finest regions"
         ask_for_regions(cards, file, "points", has_regions=has_regions, has_records=chosen is not None)
         return Declared(regions=regions)
-    if AREAS.draft.mode == CURATE and (role := role_of(regions)) is not None:
+    if regions is not None and AREAS.draft.mode == CURATE and (role := role_of(regions)) is not None:
         refuse_as_regions(chosen, role)
     return _ask_and_count(chosen, regions, cards)
 
@@ -115,8 +115,8 @@ def _ask_for_upload(text: str) -> tuple[str, bytes] | None:
     return ask_for_file(AREAS, "Points file", upload_types(), "areas", text, named=named, what="file of points", asks_if_public=False)
 
 
-def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Cards) -> Declared:
-    """Ask for columns and unit, and count the file once everything is given."""
+def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions | None, cards: Cards) -> Declared:
+    """Ask for columns and unit, and count the file once everything is given, the regions included."""
     mode, key = AREAS.draft.mode, chosen.key
     take_columns(AREAS, chosen, _find_columns(chosen.about))
     options = {**dict(chosen.written), **_choose_columns(chosen.about, key, cards)}
@@ -130,7 +130,7 @@ def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Ca
     if not are_public(AREAS, chosen.digest):
         return declared
     has_place = bool(options.get("region")) or not lacking_place(chosen.about, options)
-    if unit is None or cards.missing or no_count or not has_place:
+    if regions is None or unit is None or cards.missing or no_count or not has_place:
         return declared
     options |= unit
     opened = count_chosen(chosen, regions, {**options, "bad_rows": bad_rows}, cards, "records")
