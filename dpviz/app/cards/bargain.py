@@ -24,6 +24,7 @@ class LevelBargain:
 
     Attributes:
         name: of the level.
+        method: title of the mechanism, if a press pays for several: the one with the largest error.
         part: what a count of the level is, such as "square".
         error: root mean square error of a count.
         average: count of an average part, by the curator's public guess.
@@ -37,6 +38,7 @@ class LevelBargain:
     average: float
     parts: int
     useful: float
+    method: str = ""
 
     @property
     def is_useful(self) -> bool:
@@ -66,7 +68,8 @@ class LevelBargain:
         >>> LevelBargain(name="1.1 km", part="square", error=49.6, average=48.8, parts=4096, useful=25).text
         'about 25 useful squares of 4,096 at 1.1 km, ± 102 % of an average one'
         """
-        return f"about {self.useful:,.0f} useful {self.part}s of {self.parts:,} at {self.name}, ± {self.share} of an average one"
+        by = f" by {self.method}" if self.method else ""
+        return f"about {self.useful:,.0f} useful {self.part}s of {self.parts:,} at {self.name}{by}, ± {self.share} of an average one"
 
 
 @dataclass(frozen=True, kw_only=True)

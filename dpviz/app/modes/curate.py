@@ -144,7 +144,7 @@ def _begin_release(page: FamilyPage, what: Any, *, same_data: bool) -> None:
         st.caption(f":orange[{stale}]")
     if what.bought is not None:
         level, text = what.bought
-        useful = page.count_useful(what.runs[0].release, level)
+        useful = page.count_useful(what.release, level) if len(what.runs) == 1 else None
         has = "" if useful is None else f" The release has {useful:,}."
         st.markdown(f"You expected {markdown(text)}.{has} It says of itself:")
     for run in what.runs:

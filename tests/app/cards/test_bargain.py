@@ -75,3 +75,10 @@ def test_after_the_payment_what_was_expected_stands_beside_what_the_release_has(
     expected, parts, has = (int(each.replace(",", "")) for each in re.search(pattern, texts(app)).groups())
     assert 0 < has <= parts
     assert 0.5 <= has / expected <= 2
+
+
+def test_of_two_mechanisms_the_bar_speaks_of_the_worse_one_by_its_name():
+    link = {"mode": "Curate", "sample": "us_flights", "settings": "{}", "epsilon": "1.0", "mechanism": "flat_gaussian"}
+    alone, both = (say_how_many(pages_app("trips", link | {"beside": beside}), 1_000_000) for beside in ("nothing", "fitted_tree"))
+    assert "at airport to airport by Fitted tree" in texts(both), "with the neighbours of the first one"
+    assert bargain(both)[2] > bargain(alone)[2]

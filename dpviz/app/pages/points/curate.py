@@ -90,7 +90,7 @@ def show_release(what: Drawn, truths: Sequence[Evaluation | None]) -> None:
     with st.container(key="map"):
         box = box_to_map(what.release.domain, st.session_state["query box"]) if shows_box() else None
         panes(
-            replace(released_scene(view, shown, height=MAP_HEIGHT), asks=True, box=box),
+            replace(released_scene(view, shown, height=MAP_HEIGHT), asks=True, box=box, fills=True),
             key="released map",
             on_box=ask_for_box,
             on_chosen=ask_for_cell,

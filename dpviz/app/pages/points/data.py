@@ -157,8 +157,7 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     columns = [name for name in about.columns if name not in options.values()]
     unit = ask_whom(POINTS, UnitQuestion(noun="record", columns=columns, key=f"{mode} {key}"), about.person, cards)
     where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(is_among, chosen_files))
-    with cards.where:
-        bad_rows = leave_out_bad_rows(POINTS, "a missing or unreadable")
+    bad_rows = leave_out_bad_rows(POINTS, "a missing or unreadable")
     bound, kind = (unit or {}).get("contributions", 1), None if unit is None else "person" if "person" in unit else "record"
     open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, outline=where.outline, unit=kind, bound=bound)
     if lacks := lacking_place(about, options):
