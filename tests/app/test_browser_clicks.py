@@ -28,7 +28,7 @@ def slow(fast, chromium, serve, tmp_path):
     @contextmanager
     def at_points():
         with visit(chromium, address, LINK, scheme="light", tmp_path=tmp_path) as (page, _):
-            until(page.get_by_role("button", name="Run and pay").is_enabled, "a page that is ready")
+            page.get_by_role("button", name="Run and pay ε").wait_for()
             yield page, Ledger(path)
 
     return at_points

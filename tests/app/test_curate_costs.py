@@ -182,8 +182,8 @@ def write_geojson(folder):
 
 
 def write_shapefile(folder):
-    """Write the squares with a column of ids for each level as a Shapefile in a zip, which cuts names."""
-    rows = [{"district_name": name[0], "block_name": name, "geometry": shape} for name, shape in blocks().items()]
+    """Write the squares with a column of ids for each level, in metres, as a Shapefile in a zip."""
+    rows = [{"district": name[0], "block": name, "geometry": shape} for name, shape in blocks().items()]
     (folder / "shp").mkdir()
     gpd.GeoDataFrame(rows, crs="EPSG:4326").to_crs("EPSG:2154").to_file(folder / "shp" / "blocks.shp")
     return shutil.make_archive(str(folder / f"blocks{next(SEEDS)}"), "zip", folder / "shp")
@@ -226,7 +226,7 @@ def messy_points(actions, folder):
     say_whom(actions, "record")
     actions.drag_box()
     actions.press(page.get_by_role("button", name="EPSG:4326: "), "the CRS, by where it would lie")
-    actions.press(page.get_by_text("Leave out bad rows"), "rows that are the wrong way round are left out")
+    actions.press(page.get_by_text("Leave out bad rows", exact=True), "rows that are the wrong way round are left out")
     actions.type("How many records, about?", MANY)
 
 
