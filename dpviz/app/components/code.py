@@ -53,4 +53,4 @@ def show_release_code(data: LoadedData, draft: Draft, runs: Sequence[CodeRun], f
     if first.mechanism.private:  # else it may never be published
         with suppress(DpvizError):  # what cannot be named in a configuration has none
             toml = write_configuration(data, draft, funding)
-    show_code(write_python(inputs, runs, unit=unit), toml)
+    show_code(write_python(inputs, runs, unit=unit, bad_rows=source.bad_rows), toml)

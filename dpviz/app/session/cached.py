@@ -21,8 +21,10 @@ from dpviz.app.jobs.results import Results
 from dpviz.app.jobs.study import MOST_KNOWN_ROWS
 from dpviz.app.server.class_mode import refuse_in_class
 from dpviz.data.areas import AreaCounts
+from dpviz.data.columns import PointColumns
 from dpviz.data.counting.file_fingerprints import content_fingerprint
 from dpviz.data.points import PointCounts
+from dpviz.data.reading.extent import find_extent
 from dpviz.data.reading.inspect import RepeatedColumn, describe_points, describe_trip_files, find_repeated_columns
 from dpviz.data.reading.outline import OUTLINE_LIMITS, land_outline, read_outline, read_polygons
 from dpviz.data.reading.points import PointsFile
@@ -31,6 +33,7 @@ from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat, fold_text_format
 from dpviz.data.reading.trips import TripsFile
 from dpviz.data.trips import TripCounts
+from dpviz.errors import DpvizError
 from dpviz.publishing.config import RegionsPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, PrivateData, PublicFrame, count_files, fingerprints_of, make_regions
 from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
@@ -44,6 +47,7 @@ from dpviz.view.areas_drawing import Denominator, RegionsOnMap
 from dpviz.view.basemap import Bounds, outline_rings
 from dpviz.view.declared_regions import DeclaredLevel, find_bounds, prepare_level
 
+_LARGEST_LOOKED_AT = 200_000_000  # bytes of public files whose extent is found
 Options = tuple[tuple[str, object], ...]
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -307,6 +311,20 @@ def keeper() -> Keeper:
 def file_counts(page: str) -> Results:  # noqa: ARG001
     """Return the last counts of a page's files that are given by path, by the keys of their jobs."""
     return Results(2)
+
+
+@_per_session(4, "Looking where the points lie ...")
+def public_extent(digest: str, columns: PointColumns, centroids: bool, _found: FoundFiles) -> Bounds | None:  # noqa: ARG001
+    """Return the box around the points of public files, as `find_extent`; None if it cannot be found, or they are large.
+
+    `digest` identifies the files.
+    """
+    if _found.size > _LARGEST_LOOKED_AT:
+        return None
+    try:
+        return find_extent(_found, columns, centroids=centroids)
+    except DpvizError:  # the count says what is wrong with the files
+        return None
 
 
 @_per_session(4, "Looking for columns of ids ...")

@@ -9,19 +9,29 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.cards.cards import DATA, Cards
-from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
+from dpviz.app.cards.chosen_files import (
+    ChosenFiles,
+    FileKind,
+    choose_files,
+    count_chosen,
+    data_of_files,
+    find_public_extent,
+    refuse_as_regions,
+    take_columns,
+)
 from dpviz.app.cards.columns import NONE, choose_count, choose_point_columns, find_point_columns, lacking_place, lacks_count, pick
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.cards.path_files import ask_for_file, upload_types
-from dpviz.app.cards.regions_file import ask_for_regions, describe_regions
+from dpviz.app.cards.regions_file import ask_for_regions, describe_regions, is_chosen
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
-from dpviz.app.pages.areas.regions import choose_areas_regions, comes_from_file, part_of, role_of
+from dpviz.app.pages.areas.regions import ROLE, asks_for_box, choose_areas_regions, comes_from_file, part_of, role_of, take_box
 from dpviz.app.pages.areas.state import AREAS, AreasData
+from dpviz.app.pages.points.where import box_in_degrees
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
 from dpviz.app.session.widgets import widget_for
-from dpviz.app.state.values import COORDINATES, CURATE, IDS
+from dpviz.app.state.values import COORDINATES, CURATE, IDS, SIDES
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counts import PERSON, RECORD
 from dpviz.data.reading.inspect import describe_points
@@ -98,13 +108,29 @@ def _choose_files(cards: Cards) -> Declared:
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
-        has_regions = regions is not None or not comes_from_file()
+        has_regions = not comes_from_file() or is_chosen(ROLE)
         file = "a file of points, or of ids of the finest regions"
         ask_for_regions(cards, file, "points", has_regions=has_regions, has_records=chosen is not None)
+        if chosen is not None and not cards.curates and asks_for_box() and are_public(AREAS, chosen.digest):
+            _take_extent(chosen, cards)
         return Declared(regions=regions)
     if AREAS.draft.mode == CURATE and (role := role_of(regions)) is not None:
         refuse_as_regions(chosen, role)
     return _ask_and_count(chosen, regions, cards)
+
+
+def _take_extent(chosen: AreaFiles, cards: Cards) -> None:
+    """Declare the box around public points for hexagons or squares, unless a side is declared; of points without a CRS ask for it."""
+    take_columns(AREAS, chosen, _find_columns(chosen.about))
+    options, grid = _choose_columns(chosen.about, chosen.digest, cards), AREAS.draft.grid
+    crs = chosen.about.crs or options.get("crs")
+    if crs is None or "region" in options or any(getattr(grid, side) is not None for side in SIDES):
+        return
+    extent = find_public_extent(chosen, options)
+    degrees = None if extent is None else box_in_degrees(crs, extent)
+    if degrees is not None:
+        take_box(degrees)
+        st.rerun()
 
 
 def _ask_for_upload(text: str) -> tuple[str, bytes] | None:

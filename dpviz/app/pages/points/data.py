@@ -10,7 +10,16 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.cards.cards import DATA, WHERE, Cards
-from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, is_among, take_columns
+from dpviz.app.cards.chosen_files import (
+    ChosenFiles,
+    FileKind,
+    choose_files,
+    count_chosen,
+    data_of_files,
+    find_public_extent,
+    is_among,
+    take_columns,
+)
 from dpviz.app.cards.columns import choose_point_columns, find_point_columns, lacking_place, lacks_count
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.cards.path_files import ask_for_file, upload_types
@@ -21,7 +30,7 @@ from dpviz.app.pages.points.order import choose_order
 from dpviz.app.pages.points.outline import Rings
 from dpviz.app.pages.points.state import POINTS, Data, study_area_answer
 from dpviz.app.pages.points.study_area import ask_study_area
-from dpviz.app.pages.points.where import choose_where
+from dpviz.app.pages.points.where import choose_where, drop_extent, take_extent
 from dpviz.app.server.class_mode import most_records
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
@@ -152,15 +161,20 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     options = {**dict(chosen_files.written), **choose_point_columns(POINTS, about, digest)}
     columns = [name for name in about.columns if name not in options.values()]
     unit = ask_whom(POINTS, UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}"), about.person, cards)
+    is_public, lacks = are_public(POINTS, digest), lacking_place(about, options)
+    if cards.curates:
+        drop_extent()
+    elif is_public and not lacks:
+        take_extent(digest, find_public_extent(chosen_files, options))
     where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(is_among, chosen_files))
     with cards.where:
         bad_rows = leave_out_bad_rows(POINTS, "a missing or unreadable")
     bound, kind = (unit or {}).get("contributions", 1), None if unit is None else "person" if "person" in unit else "record"
     open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, outline=where.outline, unit=kind, bound=bound)
-    if lacks := lacking_place(about, options):
+    if lacks:
         cards.ask(DATA, lacks)
     no_count = lacks_count("record", about, {**options, **(unit or {})}, cards)
-    if not are_public(POINTS, digest):
+    if not is_public:
         return open_questions
     if where.domain is None or where.needs_crs or unit is None or lacks or no_count:
         return open_questions

@@ -38,6 +38,7 @@ FRAMES = {
 CANDIDATES = ("EPSG:4326", "EPSG:3857", "EPSG:3035", "EPSG:27700", "EPSG:2154", "EPSG:28992", "EPSG:2056", "EPSG:5070")
 _ZONES = 60
 _USUAL_KM = 40.0
+_EXTENT = "extent of public points"  # slot of the session: of which files it is, and the box
 _KM_PER_DEGREE = 111.2
 _MOST_DEGREES, _ZONE_DEGREES = 360.0, 12.0
 _NEAR_DEGREES = 3.0  # between a place that was typed and a box that a candidate gives
@@ -76,8 +77,8 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
     outline: Rings = []
     with cards.where:
         typed = _choose_crs() if asks_for_crs else None
+        choose_place(POINTS, "domain", take_box)
         if cards.curates:
-            choose_place(POINTS, "domain", take_box)
             outline = choose_outline(is_private, _declare)
         declared = _choose_domain(typed or file_crs)
         if cards.curates:  # by the polygons around which the domain was declared
@@ -85,20 +86,38 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
         else:
             masked = ask_study_area(*study_area_answer(), declared, is_private)
         domain = masked.domain
-        boxes = _offer_candidates(typed) if cards.curates and asks_for_crs and not typed else ()
+        boxes = _offer_candidates(typed) if asks_for_crs and not typed else ()
     needs_crs = asks_for_crs and not typed and not (domain is not None and domain.crs is None)
     if needs_crs:
         cards.ask(WHERE, "Say which CRS the coordinates are in.")
     if declared is not None and domain is None:
         cards.ask(WHERE, masked.asks)
     elif domain is None and not (needs_crs and _bounds() is not None):
-        text = (
-            "Drag a box on the map, or type the bounds of the domain."
-            if cards.curates
-            else "Declare the domain: west, south, east and north."
-        )
-        cards.ask(WHERE, text)
+        cards.ask(WHERE, "Drag a box on the map, or type the bounds of the domain.")
     return Where(crs=typed, domain=domain, needs_crs=needs_crs, boxes=boxes, outline=outline, study_area=masked.file)
+
+
+def take_extent(digest: str, extent: Bounds | None) -> None:
+    """Declare the box around public points in Teach, unless something else is declared by now.
+
+    Args:
+        digest: identifies the files. The box around other files gives way to that of these.
+        extent: west, south, east and north in the coordinates of the files; None if there is none.
+    """
+    drop_extent(unless=digest)
+    domain = POINTS.draft.domain
+    if extent is not None and not domain.frame and not any(getattr(domain, side) is not None for side in SIDES):
+        st.session_state[_EXTENT] = (digest, extent)
+        POINTS.set("domain", crs="", **dict(zip(SIDES, extent, strict=True)))
+
+
+def drop_extent(unless: str = "") -> None:
+    """Forget the box around public points if it still is the domain, but for that of files with the digest `unless`."""
+    digest, extent = st.session_state.get(_EXTENT, ("", None))
+    if extent is not None and digest != unless:
+        st.session_state.pop(_EXTENT)
+        if _bounds() == extent:
+            POINTS.set("domain", **dict.fromkeys(SIDES))
 
 
 def take_box(box: Bounds) -> None:
@@ -173,8 +192,8 @@ def _take_place(at: tuple[float, float], take: Callable[[Bounds], None], km: flo
 
 
 def _choose_domain(crs: str | None) -> Domain | None:
-    """Ask for the bounds of the domain, which are public and never computed from the file; None while they are missing or wrong."""
-    domain_help = "A public rectangle. It is never taken from the data: their extent is private."
+    """Ask for the bounds of the domain, which are public; None while they are missing or wrong."""
+    domain_help = "A public rectangle. It is never taken from private data, whose extent would be private, too."
     shown = widget_for("frame", POINTS.draft.domain.frame or OWN_BOUNDS, _take_frame)
     st.selectbox("Domain", list(FRAMES), help=domain_help, **shown)
     frame = FRAMES[POINTS.draft.domain.frame or OWN_BOUNDS]
@@ -248,10 +267,13 @@ def _offer_candidates(typed: str | None) -> tuple[DeclaredBox, ...]:
 
 def _declared_degrees(bounds: Bounds | None, domain_crs: str) -> Bounds | None:
     """Return west, south, east and north in degrees of the domain as it is declared so far; None while that is not known."""
-    if bounds is None or domain_crs.lower() in ("", "none"):
-        return None
+    return None if bounds is None or domain_crs.lower() in ("", "none") else box_in_degrees(domain_crs, bounds)
+
+
+def box_in_degrees(crs: str, bounds: Bounds) -> Bounds | None:
+    """Return bounds in a CRS as a box in degrees; None if it has none there."""
     try:
-        west, south, east, north = Transformer.from_crs(domain_crs, WGS84, always_xy=True).transform_bounds(*bounds)
+        west, south, east, north = Transformer.from_crs(crs, WGS84, always_xy=True).transform_bounds(*bounds)
     except ProjError:
         return None
     return west, south, east, north
