@@ -41,7 +41,8 @@ class Cards:
         if self.curates:
             self.missing.append((card, text))
         else:
-            st.info(markdown(text))
+            place: Any = {WHOM: self.whom, WHERE: self.where}.get(card, st)
+            place.info(markdown(text))
 
 
 def cards_in_place() -> Cards:

@@ -20,6 +20,7 @@ from dpviz.app.jobs.keeper import Keeper, SharedJobs
 from dpviz.app.jobs.results import Results
 from dpviz.app.jobs.study import MOST_KNOWN_ROWS
 from dpviz.app.server.class_mode import refuse_in_class
+from dpviz.app.server.class_samples import load_points
 from dpviz.data.areas import AreaCounts
 from dpviz.data.columns import PointColumns
 from dpviz.data.counting.file_fingerprints import content_fingerprint
@@ -37,7 +38,7 @@ from dpviz.errors import DpvizError
 from dpviz.publishing.config import RegionsPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, PrivateData, PublicFrame, count_files, fingerprints_of, make_regions
 from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
-from dpviz.samples.points import POINT_SAMPLES, load_point_sample
+from dpviz.samples.points import POINT_SAMPLES
 from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
 from dpviz.space.outline import Outline
@@ -101,7 +102,7 @@ def seeds_of_figure(paper: str, figure: str, size: str) -> Results:  # noqa: ARG
 def sample(key: str, size: int | None, order: int) -> PointCounts:
     """Load a public sample and count it; all sessions share the result."""
     domain = POINT_SAMPLES[key].domain
-    return load_point_sample(key, size=size, domain=Domain(bounds=domain.bounds, crs=domain.crs, order=order))
+    return load_points(key, size, Domain(bounds=domain.bounds, crs=domain.crs, order=order))
 
 
 @_per_session(4, "Looking at the file ...")
@@ -280,7 +281,7 @@ def mask_to_land(domain: Domain) -> Domain:
 @_per_session(2, "Counting the sample ...")
 def masked_sample(digest: str, key: str, size: int | None, domain: Domain) -> PointCounts:  # noqa: ARG001
     """Load a public sample and count it on a domain with a mask, whose content `digest` identifies."""
-    return load_point_sample(key, size=size, domain=domain)
+    return load_points(key, size, domain)
 
 
 @_per_session(4, "Looking at the file ...")

@@ -323,14 +323,14 @@ def _take_crs(name: str) -> None:
 
 
 def find_boxes(bounds: Bounds, near: tuple[float, float] | None) -> tuple[DeclaredBox, ...]:
-    """Find where a box would lie in degrees, for each CRS in whose area of use it lies.
+    """Find where a box would lie in degrees, for each CRS in whose area of use it lies. Numbers that can be degrees are no metres.
 
     Args:
         bounds: west, south, east, north as they were typed, in an unknown CRS.
         near: longitude and latitude of a place that the box should be near to; the zones of UTM are tried only then. None without one.
 
     >>> [box.name for box in find_boxes((4.7, 45.6, 5.0, 45.9), None)]
-    ['EPSG:4326', 'EPSG:3857', 'EPSG:27700']
+    ['EPSG:4326']
     >>> [box.name for box in find_boxes((635_000, 5_060_000, 655_000, 5_080_000), (4.84, 45.76))]
     ['EPSG:32631', 'EPSG:25831']
     """
@@ -345,13 +345,19 @@ def _box_in(name: str, bounds: Bounds, near: tuple[float, float] | None) -> Decl
         west, south, east, north = transformer.transform_bounds(*bounds)
     except (ProjError, ValueError):
         return None
-    area = transformer.source_crs.area_of_use if transformer.source_crs is not None else None
+    crs = transformer.source_crs
+    area = None if crs is None or (_can_be_degrees(bounds) and not crs.is_geographic) else crs.area_of_use
     if area is None or not np.isfinite([west, south, east, north]).all():
         return None
     x, y = (west + east) / 2, (south + north) / 2
     is_used = area.west <= x <= area.east and area.south <= y <= area.north and west < east and south < north
     is_near = near is None or max(abs(x - near[0]), abs(y - near[1])) <= _NEAR_DEGREES
     return DeclaredBox(name=name, bounds=(west, south, east, north)) if is_used and is_near else None
+
+
+def _can_be_degrees(bounds: Bounds) -> bool:
+    west, south, east, north = map(abs, bounds)
+    return max(west, east) <= _MOST_DEGREES / 2 and max(south, north) <= _MOST_DEGREES / 4
 
 
 def nearest_town(longitude: float, latitude: float) -> str:
