@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from dpviz.amounts import format_decimal
 from dpviz.papers import stored
 from dpviz.papers.catalogue import PAPERS, find_figure
 from dpviz.papers.figures import PAPER, Size, run_figure
@@ -66,3 +67,18 @@ def test_stored_runs_are_those_of_figures_at_their_largest_size():
     for path in sorted(stored.FOLDER.glob("*")):
         paper, figure = figures[path]
         assert load_stored(paper, figure).run.size == figure.largest
+
+
+TABLES = (stored.PACKAGE / "docs" / "papers.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(stored.FOLDER.glob("*")), ids=lambda path: path.stem)
+def test_the_documentation_has_the_stored_verdicts(path):
+    paper, figure = find_figure(*path.stem.split("-"))
+    section = TABLES[TABLES.index(f"`dpviz paper {paper.key} FIGURE`") :]
+    for verdict in load_stored(paper, figure).run.verdicts:
+        _, *numbers = verdict.decisive
+        value, low, high = (format_decimal(number, 3) for number in numbers)
+        claim = f"{'Not in the paper: ' * verdict.claim.ours}{verdict.claim.text}"
+        row = next(line for line in section.splitlines() if line.startswith(f"| {figure.key} | {claim} |"))
+        assert row.endswith((f" | {verdict.answer}: {value} [{low}, {high}] |", f"{verdict.answer}: {value} [{low}, {high}] | the same |"))
