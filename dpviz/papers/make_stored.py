@@ -11,12 +11,12 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from importlib.metadata import version
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-import dpviz
 from dpviz.papers.catalogue import find_figure
 from dpviz.papers.figures import Figure, OnData, Paper, run_figure
 from dpviz.papers.stored import PACKAGE, digest_sources, stored_file
@@ -48,7 +48,7 @@ def store_run(paper: Paper, figure: Figure, seeds: int | None = None) -> str:
     table.attrs = {
         "size": size,
         "seconds": round(run.seconds, 1),
-        "version": dpviz.__version__,
+        "version": version("dpviz"),
         "data": digest_data(prepare.data(settings)) if isinstance(prepare, OnData) else "",
         "settings": repr(dict(settings)),
         "sources": digest_sources(sources),

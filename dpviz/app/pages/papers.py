@@ -13,13 +13,13 @@ from dpviz.app.jobs.figure import FigureJob, make_figure_job, run_of
 from dpviz.app.jobs.job import STOPPING
 from dpviz.app.jobs.results import Results
 from dpviz.app.server.class_mode import is_class
-from dpviz.app.session.cached import keeper, seeds_of_figure
+from dpviz.app.session.cached import keeper, seeds_of_figure, stored_run
 from dpviz.app.session.widgets import check_link, is_dark, show_error, show_refused_link, to_query, widget_for
 from dpviz.app.state.readers import Reader, choice_reader, describe_refused, number_reader
-from dpviz.papers.catalogue import PAPERS, find_figure
+from dpviz.papers.catalogue import PAPERS
 from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, Verdict
 from dpviz.papers.figures import MOST_SEEDS, SMALL, Figure, Paper, Run
-from dpviz.papers.stored import StoredRun, load_stored
+from dpviz.papers.stored import StoredRun
 from dpviz.publishing.code import write_figure_python
 from dpviz.view.escape import markdown
 
@@ -33,7 +33,7 @@ _ABOUT = "All data here are made up or public and all noise is seeded: nothing i
 _CUT = "A class has the smallest size of each figure, with its usual seeds. This link asks for more, and is shown within these limits."
 _ABOUT_VERDICTS = "Verdicts are about a run, and none is a verdict on the paper: what differs is said below."
 _DEMONSTRATION = "A demonstration on less data, which shows how the figure is made. The verdicts that count are those above."
-_OLDER = "Before this version"
+_OLDER = ":orange-badge[:material/history: Before this version]"
 _HOW = (
     "Every claim becomes a number for each case, such as the ratio of two errors. Each seed gives it once more; the interval holds what"
     " other seeds, but not other data, might give. *Holds*: the interval lies wholly on the claim's side, in every case. *Does not hold"
@@ -104,7 +104,7 @@ def papers_page() -> None:
     show_refused_link(st.session_state.get(_REFUSED, ""))
     st.header(f"Figure {markdown(figure.key)}: {markdown(figure.title)}", anchor=False)
     st.caption(f"{markdown(paper.title)}. {markdown(paper.source)}, {markdown(figure.section)}.")
-    stored = _stored_run(paper.key, figure.key)
+    stored = stored_run(paper.key, figure.key)
     if stored is not None:
         _show_stored(stored)
     _show_own_run(paper, figure, size, seeds, is_demonstration=stored is not None)
@@ -113,22 +113,16 @@ def papers_page() -> None:
     st.caption(_HOW)
 
 
-@st.cache_resource(show_spinner=False)
-def _stored_run(paper: str, figure: str) -> StoredRun | None:
-    """Load the stored run of a figure; all sessions share it, with its verdicts."""
-    return load_stored(*find_figure(paper, figure))
-
-
 def _show_stored(stored: StoredRun) -> None:
     """Show the run that comes with the package, and how it was made."""
     run = stored.run
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("At the paper's size", anchor=False, width="content")
         if stored.changes:
-            st.badge(_OLDER, icon=":material/history:", color="orange")
+            st.markdown(_OLDER, width="content")
     st.markdown(f"{markdown(run.figure.sizes[run.size].about)} {_ABOUT_VERDICTS}")
     seeds = int(run.table["seed"].nunique())
-    data = f"data of digest {stored.data}" if stored.data else "data that each seed draws"
+    data = f"data of digest {markdown(stored.data)}" if stored.data else "data that each seed draws"
     st.caption(f"Made by dpviz {markdown(stored.version)} with the seeds 1 to {seeds} on {data}, in {run.seconds:.0f} seconds.")
     if stored.changes:
         st.caption(f"Changed since then, so that this version may give other numbers: {markdown(', '.join(stored.changes))}.")

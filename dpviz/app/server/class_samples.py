@@ -115,8 +115,8 @@ def _add(sample: ClassSample) -> None:
         "key": sample.name,
         "title": sample.name,
         "description": "Public data of this class.",
-        "source": f"{files}, chosen for this class.",
-        "licence": "that of its publisher",
+        "source": f"{files}, chosen for this class",
+        "licence": "see its publisher",
         "synthetic": False,
     }
     if isinstance(counts, PointCounts):

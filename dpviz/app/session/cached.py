@@ -35,6 +35,7 @@ from dpviz.data.reading.text_format import TextFormat, fold_text_format
 from dpviz.data.reading.trips import TripsFile
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DpvizError
+from dpviz.papers.stored import StoredRun, load_stored
 from dpviz.publishing.config import RegionsPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, PrivateData, PublicFrame, count_files, fingerprints_of, make_regions
 from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
@@ -96,6 +97,14 @@ def digest_of_fingerprints(file_fingerprints: Iterable[str]) -> str:
 def seeds_of_figure(paper: str, figure: str, size: str) -> Results:  # noqa: ARG001
     """Return the rows of a paper's figure by the seeds that were measured so far; all sessions share them, and add their own."""
     return Results(math.inf)
+
+
+@st.cache_resource(max_entries=30, show_spinner=False)
+def stored_run(paper: str, figure: str) -> StoredRun | None:
+    """Load the stored run of a paper's figure; all sessions share it, with its verdicts."""
+    from dpviz.papers.catalogue import find_figure  # noqa: PLC0415  (the figures import all that they measure)
+
+    return load_stored(*find_figure(paper, figure))
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the sample ...")
