@@ -73,7 +73,7 @@ def trace_sources(measure: Callable[[], object]) -> list[str]:
         measure()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     folder = f"{PACKAGE}/"
     return sorted(file.removeprefix(folder) for file in files - {__file__} if file.startswith(folder))
 

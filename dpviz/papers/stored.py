@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -56,7 +57,8 @@ def load_stored(paper: Paper, figure: Figure) -> StoredRun | None:
     if not path.exists():
         return None
     table = pd.read_parquet(path)
-    facts, table.attrs = dict(table.attrs), {}
+    facts: dict[str, Any] = {str(name): fact for name, fact in table.attrs.items()}
+    table.attrs = {}
     run = Run(paper=paper, figure=figure, size=facts.pop("size"), table=table, seconds=facts.pop("seconds"))
     return StoredRun(run=run, **facts)
 

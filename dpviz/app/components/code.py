@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import streamlit as st
 
-from dpviz.app.server.class_samples import inputs_of_sample
+from dpviz.app.server.class_samples import name_files
 from dpviz.app.session.ledger import Funding, LoadedData
 from dpviz.app.session.saved_config import write_configuration
 from dpviz.app.state.draft import Draft
@@ -49,7 +49,7 @@ def show_release_code(data: LoadedData, draft: Draft, runs: Sequence[CodeRun], f
     """
     source = data.source
     inputs = DataConfig(data=source.data_part, domain=source.domain, regions=source.regions, destinations=source.destinations)
-    named = inputs_of_sample(inputs)
+    named = name_files(inputs)
     unit = None if funding is None else data.counts.unit
     first, toml = runs[0], None
     if first.mechanism.private and named is inputs:  # else it may never be published, or the command line knows no such sample

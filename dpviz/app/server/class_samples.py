@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 from dpviz.app.server.class_mode import LARGEST_ORDER
 from dpviz.data.areas import AreaCounts
@@ -22,6 +22,8 @@ from dpviz.samples.load import SAMPLES
 from dpviz.samples.points import POINT_SAMPLES, Sample, load_point_sample
 from dpviz.samples.trips import TRIP_SAMPLES, TripSample
 from dpviz.space.domain import Domain
+
+Config = TypeVar("Config", bound=DataConfig)
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,40}")
 _PARTS: dict[str, type[Any]] = {"data": PublicDataPart, "domain": DomainPart, "regions": RegionsPart, "destinations": RegionsPart}
@@ -62,12 +64,13 @@ def add_class_samples(paths: Sequence[str]) -> None:
             raise type(error)(f"--public {path.name}: {error}") from None
 
 
-def inputs_of_sample(inputs: DataConfig) -> DataConfig:
-    """Return what reads the files behind a sample of the class, on the domain of `inputs`; other inputs are returned as they are."""
+def name_files(inputs: Config) -> Config:
+    """Return inputs with the files behind a sample of the class in its place, on the same domain; others are returned as they are."""
     sample = _added.get(inputs.data.sample or "")
     if sample is None:
         return inputs
-    return sample.config if inputs.domain is None else replace(sample.config, domain=inputs.domain)
+    parts: dict[str, Any] = {name: getattr(sample.config, name) for name in _PARTS}
+    return replace(inputs, **parts | ({} if inputs.domain is None else {"domain": inputs.domain}))
 
 
 def _read(path: Path) -> ClassSample:

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpviz.app.server.class_samples import add_class_samples, load_points
 from dpviz.data.fingerprints import UNKNOWN
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
+from dpviz.publishing.study_config import study_from
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.samples.trips import TRIP_SAMPLES
@@ -61,6 +63,15 @@ def test_points_are_a_sample_whose_links_name_it_and_whose_code_reads_the_file(h
     code = next(block.value for block in app.code if block.language == "python")
     assert_same(made_by(code)["release"], drawn(app).release)
     assert str(here) not in code
+
+
+def test_a_study_of_a_sample_of_the_class_names_its_file(here):
+    add_class_samples(["lyon.toml"])
+    app = fine(pages_app("compare", {"sample": "lyon", "order": "4", "mechanisms": '["quadtree"]', "steps": "1", "repeats": "1"}))
+    python, toml = (next(block.value for block in app.code if block.language == language) for language in ("python", "toml"))
+    points = made_by(python.partition("study =")[0])["points"]
+    assert (points.count.sum(), points.domain.order) == (400, 4)
+    assert study_from(tomllib.loads(toml)).data.files == ("homes.csv",)
 
 
 @pytest.mark.parametrize(("family", "total"), [("trips", 940), ("areas", 35)])
