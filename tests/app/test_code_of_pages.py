@@ -10,7 +10,8 @@ from dpviz.app.session.cached import digest_of
 from dpviz.app.state.kinds import kind_of
 from dpviz.app.state.page import Page
 from dpviz.app.state.parts import Box, ChosenRegions
-from dpviz.app.state.values import FURTHER, ORDINALS
+from dpviz.app.state.values import ORDINALS
+from dpviz.app.state.view import Pane
 from tests.app.parts import files_with, page_with, run_with
 from tests.app.seen import fine, newest
 from tests.app.start import AREA_REGIONS, JOURNEYS, REGIONS, VISITS, pages_app
@@ -41,6 +42,7 @@ class State:
         drop: whether its bad rows are left out.
         files: the other files, by the slots of the session.
         parts: of the page.
+        further: runs after the first one, each in a map.
     """
 
     family: str
@@ -49,13 +51,19 @@ class State:
     drop: bool = False
     files: dict = field(default_factory=dict)
     parts: dict = field(default_factory=dict)
+    further: tuple = ()
 
     def page(self, mode) -> Page:
         parts = dict(self.parts)
         if self.records is not None:
             files = replace(files_with(*self.records, mode=mode, **self.said), drop_bad_rows=self.drop, confirmed=True)
             parts |= {"source": "upload", "uploaded": files}
-        return page_with(self.family, mode=mode, **parts)
+        page = page_with(self.family, mode=mode, **parts)
+        if not self.further:
+            return page
+        panes = tuple(Pane(run=number) for number in range(len(self.further) + 1))
+        draft = replace(page.draft, runs=(page.draft.run, *self.further))
+        return replace(page, draft=draft, view=replace(page.view, panes=panes))
 
     def opened(self, mode):
         """The page with its code on the screen; public data are said to be so."""
@@ -105,16 +113,13 @@ SAMPLES = {
         family="points",
         parts={"sample": "us_places", "order": 6, "mechanism": "quadtree", "settings": {"height": 4}, "noise": "Gaussian", "delta": "1e-7"},
     ),
-    "points, a second run": State(
+    "points, three runs": State(
         family="points",
-        parts={
-            "sample": "us_places",
-            "order": 6,
-            "mechanism": "identity",
-            "settings": {},
-            "second": run_with("points", mechanism="uniform_grid", settings={}, epsilon="1/7", seed=4),
-            "shown": FURTHER[0],
-        },
+        parts={"sample": "us_places", "order": 6, "mechanism": "identity", "settings": {}},
+        further=(
+            run_with("points", mechanism="uniform_grid", settings={}, epsilon="1/7", seed=4),
+            run_with("points", mechanism="quadtree", settings={"height": 3}, noise="Gaussian"),
+        ),
     ),
     "trips": State(family="trips", parts={"sample": "us_flights", "mechanism": "flat_gaussian", "settings": {}, "epsilon": "1/3"}),
     "areas": State(family="areas", parts={"sample": "made_up_city", "seed": 7}),

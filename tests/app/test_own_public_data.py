@@ -94,3 +94,8 @@ def test_hexagons_and_squares_lie_around_public_points(kind, levels):
     app = fine(public(pages_app("areas", {}, state)).check().run())
     assert app.session_state["areas config"].draft.grid.bounds() == (4.7, 45.6, 5.05, 45.91)
     assert newest(app, "areas config first run").data.counts.count.sum() == 2
+    good(app.file_uploader(key="areas file").set_value(("west.csv", EAST.replace(b"4.71", b"4.01"), "text/csv")).run())
+    assert app.session_state["areas config"].draft.grid.bounds() is None
+    good(public(app).check().run())
+    change(app, "areas config", mode="Curate")
+    assert good(app.run()).session_state["areas config"].draft.grid.bounds() is None

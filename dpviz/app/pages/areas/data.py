@@ -20,18 +20,19 @@ from dpviz.app.cards.chosen_files import (
     take_columns,
 )
 from dpviz.app.cards.columns import NONE, choose_count, choose_point_columns, find_point_columns, lacking_place, lacks_count, pick
+from dpviz.app.cards.extent import drop_extent, take_extent
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.cards.regions_file import ask_for_regions, describe_regions, is_chosen
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
-from dpviz.app.pages.areas.regions import ROLE, asks_for_box, choose_areas_regions, comes_from_file, part_of, role_of, take_box
+from dpviz.app.pages.areas.regions import ROLE, asks_for_box, choose_areas_regions, comes_from_file, part_of, role_of
 from dpviz.app.pages.areas.state import AREAS, AreasData
-from dpviz.app.pages.points.where import box_in_degrees
+from dpviz.app.pages.points.where import box_in, box_in_degrees
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
 from dpviz.app.session.widgets import widget_for
-from dpviz.app.state.values import COORDINATES, CURATE, IDS, SIDES
+from dpviz.app.state.values import COORDINATES, CURATE, IDS, SQUARES
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counts import PERSON, RECORD
 from dpviz.data.reading.inspect import describe_points
@@ -40,6 +41,7 @@ from dpviz.data.roles import find_regions, only
 from dpviz.families import AREA_FAMILY
 from dpviz.publishing.config import DataPart
 from dpviz.samples.areas import AREA_SAMPLES
+from dpviz.view.basemap import WGS84
 
 AreaFiles = ChosenFiles[PointsFile, cached.UploadedRegions]
 FILES = FileKind[PointsFile, cached.UploadedRegions](
@@ -82,6 +84,8 @@ def _without_records(regions: Any, unit: str, bound: int) -> AreaCounts:
 
 def areas_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
+    if cards.curates:
+        drop_extent(AREAS, "grid")
     source = choose_source(AREAS, cards)
     return _choose_sample(cards) if source == "sample" else _choose_files(cards)
 
@@ -105,6 +109,8 @@ def _choose_files(cards: Cards) -> Declared:
     regions = choose_areas_regions(cards)
     about = "One row per record: coordinates, point geometries, or ids of the finest regions."
     chosen = choose_files(FILES, cards, lambda: _ask_for_upload(about))
+    if chosen is not None and drop_extent(AREAS, "grid", unless=chosen.digest):
+        st.rerun()
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
@@ -120,16 +126,16 @@ def _choose_files(cards: Cards) -> Declared:
 
 
 def _take_extent(chosen: AreaFiles, cards: Cards) -> None:
-    """Declare the box around public points for hexagons or squares, unless a side is declared; of points without a CRS ask for it."""
+    """Declare the box around public points for hexagons or squares; of points without a CRS ask for it."""
     take_columns(AREAS, chosen, _find_columns(chosen.about))
-    options, grid = _choose_columns(chosen.about, chosen.digest, cards), AREAS.draft.grid
+    options = _choose_columns(chosen.about, chosen.digest, cards)
     crs = chosen.about.crs or options.get("crs")
-    if crs is None or "region" in options or any(getattr(grid, side) is not None for side in SIDES):
+    if crs is None or "region" in options:
         return
     extent = find_public_extent(chosen, options)
     degrees = None if extent is None else box_in_degrees(crs, extent)
-    if degrees is not None:
-        take_box(degrees)
+    box = None if degrees is None else box_in(WGS84, degrees)
+    if take_extent(AREAS, "grid", chosen.digest, box, **({"crs": WGS84} if AREAS.draft.regions_from == SQUARES else {})):
         st.rerun()
 
 

@@ -21,6 +21,7 @@ from dpviz.app.cards.chosen_files import (
     take_columns,
 )
 from dpviz.app.cards.columns import choose_point_columns, find_point_columns, lacking_place, lacks_count
+from dpviz.app.cards.extent import drop_extent, take_extent
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
@@ -30,7 +31,7 @@ from dpviz.app.pages.points.order import choose_order
 from dpviz.app.pages.points.outline import Rings
 from dpviz.app.pages.points.state import POINTS, Data, study_area_answer
 from dpviz.app.pages.points.study_area import ask_study_area
-from dpviz.app.pages.points.where import choose_where, drop_extent, take_extent
+from dpviz.app.pages.points.where import choose_where
 from dpviz.app.server.class_mode import most_records
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
@@ -80,6 +81,8 @@ class Declared:
 
 def points_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
+    if cards.curates:
+        drop_extent(POINTS, "domain")
     source = choose_source(POINTS, cards)
     if source == "sample":
         return _choose_sample(cards)
@@ -162,10 +165,8 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     columns = [name for name in about.columns if name not in options.values()]
     unit = ask_whom(POINTS, UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}"), about.person, cards)
     is_public, lacks = are_public(POINTS, digest), lacking_place(about, options)
-    if cards.curates:
-        drop_extent()
-    elif is_public and not lacks:
-        take_extent(digest, find_public_extent(chosen_files, options))
+    if is_public and not lacks and not cards.curates:
+        take_extent(POINTS, "domain", digest, find_public_extent(chosen_files, options), crs="")
     where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(is_among, chosen_files))
     with cards.where:
         bad_rows = leave_out_bad_rows(POINTS, "a missing or unreadable")

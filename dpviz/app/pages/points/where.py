@@ -38,7 +38,6 @@ FRAMES = {
 CANDIDATES = ("EPSG:4326", "EPSG:3857", "EPSG:3035", "EPSG:27700", "EPSG:2154", "EPSG:28992", "EPSG:2056", "EPSG:5070")
 _ZONES = 60
 _USUAL_KM = 40.0
-_EXTENT = "extent of public points"  # slot of the session: of which files it is, and the box
 _KM_PER_DEGREE = 111.2
 _MOST_DEGREES, _ZONE_DEGREES = 360.0, 12.0
 _NEAR_DEGREES = 3.0  # between a place that was typed and a box that a candidate gives
@@ -95,29 +94,6 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
     elif domain is None and not (needs_crs and _bounds() is not None):
         cards.ask(WHERE, "Drag a box on the map, or type the bounds of the domain.")
     return Where(crs=typed, domain=domain, needs_crs=needs_crs, boxes=boxes, outline=outline, study_area=masked.file)
-
-
-def take_extent(digest: str, extent: Bounds | None) -> None:
-    """Declare the box around public points in Teach, unless something else is declared by now.
-
-    Args:
-        digest: identifies the files. The box around other files gives way to that of these.
-        extent: west, south, east and north in the coordinates of the files; None if there is none.
-    """
-    drop_extent(unless=digest)
-    domain = POINTS.draft.domain
-    if extent is not None and not domain.frame and not any(getattr(domain, side) is not None for side in SIDES):
-        st.session_state[_EXTENT] = (digest, extent)
-        POINTS.set("domain", crs="", **dict(zip(SIDES, extent, strict=True)))
-
-
-def drop_extent(unless: str = "") -> None:
-    """Forget the box around public points if it still is the domain, but for that of files with the digest `unless`."""
-    digest, extent = st.session_state.get(_EXTENT, ("", None))
-    if extent is not None and digest != unless:
-        st.session_state.pop(_EXTENT)
-        if _bounds() == extent:
-            POINTS.set("domain", **dict.fromkeys(SIDES))
 
 
 def take_box(box: Bounds) -> None:
