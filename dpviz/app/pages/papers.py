@@ -123,7 +123,7 @@ def _show_stored(stored: StoredRun) -> None:
     st.markdown(f"{markdown(run.figure.sizes[run.size].about)} {_ABOUT_VERDICTS}")
     seeds = int(run.table["seed"].nunique())
     data = f"data of digest {markdown(stored.data)}" if stored.data else "data that each seed draws"
-    st.caption(f"Made by dpviz {markdown(stored.version)} with the seeds 1 to {seeds} on {data}, in {run.seconds:.0f} seconds.")
+    st.caption(f"Made by dpviz {markdown(stored.version)} with the seeds 1 to {seeds} on {data}.")
     if stored.changes:
         st.caption(f"Changed since then, so that this version may give other numbers: {markdown(', '.join(stored.changes))}.")
     _show_run(run, "stored")
