@@ -26,6 +26,7 @@ from dpviz.view.escape import markdown
 _CONFIG, _ADDRESS, _CHANGED, _JOBS, _PAPER = "papers config", "papers address", "papers changed", "papers jobs", "papers paper"
 _REFUSED = "papers refused"
 _MOST_JOBS = 8
+_MOST_NAMED = 5  # changed source files
 _PATIENCE, _TICK = 0.5, 1.0  # seconds that a start waits for the end, and between two refreshes
 _FEWEST_SEEDS, _MOST_SHOWN_SEEDS = 2, 50  # one seed has no interval
 _LOOKS = {HOLDS: ("green", "check_circle"), FAILS: ("red", "cancel"), UNDECIDED: ("orange", "help")}
@@ -115,17 +116,18 @@ def papers_page() -> None:
 
 def _show_stored(stored: StoredRun) -> None:
     """Show the run that comes with the package, and how it was made."""
-    run = stored.run
+    run, changes = stored.run, stored.changes
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("At the paper's size", anchor=False, width="content")
-        if stored.changes:
+        if changes:
             st.markdown(_OLDER, width="content")
     st.markdown(f"{markdown(run.figure.sizes[run.size].about)} {_ABOUT_VERDICTS}")
     seeds = int(run.table["seed"].nunique())
     data = f"data of digest {markdown(stored.data)}" if stored.data else "data that each seed draws"
     st.caption(f"Made by dpviz {markdown(stored.version)} with the seeds 1 to {seeds} on {data}.")
-    if stored.changes:
-        st.caption(f"Changed since then, so that this version may give other numbers: {markdown(', '.join(stored.changes))}.")
+    if changes:
+        more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
+        st.caption(f"Changed since then, so that this version may give other numbers: {markdown(', '.join(changes[:_MOST_NAMED]))}{more}.")
     _show_run(run, "stored")
 
 
