@@ -8,6 +8,7 @@ import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from dpviz.errors import SettingError
@@ -36,12 +37,14 @@ class ClassOptions:
         listen: address of this computer on which it listens; empty for the one that the first host leads to.
         sessions: pages that can be open at once.
         memory: MiB that the server may use; None for three quarters of the computer's, or of its container's.
+        public: paths of configurations of public data, which become samples of the class.
     """
 
     hosts: tuple[str, ...]
     listen: str = ""
     sessions: int = SESSIONS
     memory: int | None = None
+    public: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.hosts:
@@ -63,7 +66,7 @@ class ClassOptions:
         Raises:
             SettingError: an option of a class without --class, a class without a host, or a value that does not fit.
         """
-        given = {"host": arguments.host, "listen": arguments.listen, "sessions": arguments.sessions, "memory": arguments.memory}
+        given = {name: getattr(arguments, name) for name in ("host", "listen", "sessions", "memory", "public")}
         if not arguments.as_class:
             for option, value in given.items():
                 if value is not None:
@@ -71,13 +74,15 @@ class ClassOptions:
             return None
         hosts = tuple(dict.fromkeys(_plain(host) for host in arguments.host or ()))
         sessions = SESSIONS if arguments.sessions is None else arguments.sessions
-        return cls(hosts=hosts, listen=_plain(arguments.listen or ""), sessions=sessions, memory=arguments.memory)
+        public = tuple(str(Path(path).absolute()) for path in arguments.public or ())
+        return cls(hosts=hosts, listen=_plain(arguments.listen or ""), sessions=sessions, memory=arguments.memory, public=public)
 
     def words(self) -> list[str]:
         """Return the options as words of a command line, for the app's own process."""
         memory = [] if self.memory is None else [f"--memory={self.memory}"]
         hosts = [f"--host={host}" for host in self.hosts]
-        return ["--class", *hosts, f"--listen={self.address()}", f"--sessions={self.sessions}", *memory]
+        public = [f"--public={path}" for path in self.public]
+        return ["--class", *hosts, f"--listen={self.address()}", f"--sessions={self.sessions}", *memory, *public]
 
     def address(self) -> str:
         """Return the address to listen on.
@@ -103,6 +108,7 @@ def add_class_arguments(command: argparse.ArgumentParser) -> None:
     group.add_argument("--host", metavar="NAME", action="append", help="name or address of this server in browsers; may be given again")
     group.add_argument("--listen", metavar="ADDRESS", help="where to listen (default: the address that NAME leads to)")
     group.add_argument("--sessions", type=int, metavar="N", help=f"pages open at once (default {SESSIONS})")
+    group.add_argument("--public", metavar="FILE", action="append", help="TOML that names public data, a sample; may be given again")
     group.add_argument("--memory", type=int, metavar="MIB", help="no new run above it (default: three quarters of the memory)")
 
 

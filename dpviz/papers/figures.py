@@ -100,6 +100,11 @@ class Figure:
             raise SettingError(f"The number of seeds must be from 1 to {MOST_SEEDS}.")
         return 1 if self.exact else usual if seeds is None else seeds
 
+    @property
+    def largest(self) -> str:
+        """The name of the largest size, which is the paper's."""
+        return list(self.sizes)[-1]
+
     def measure(self, size: str = SMALL, seeds: int | None = None, *, first: int = 1) -> Iterator[pd.DataFrame]:
         """Measure the figure seed by seed.
 
@@ -256,20 +261,33 @@ def run_figure(
     return Run(paper=paper, figure=figure, size=size, table=table, seconds=time.perf_counter() - start)
 
 
-def on_data(make: Callable[..., Any], measure: Callable[..., pd.DataFrame], *of_data: str) -> Callable[..., OneSeed]:
-    """Return a figure's `prepare`, which makes the data once and measures one run on it for each seed.
+@dataclass(frozen=True)
+class OnData:
+    """A figure's `prepare`, which makes the data once and measures one run on it for each seed.
 
-    Args:
+    Attributes:
         make: makes the data.
         measure: takes the data, `repeats` and `seed`, and returns the rows of the figure's table.
         of_data: the settings of a size that `make` takes; `measure` takes the others.
     """
 
-    def prepare(**settings: Any) -> OneSeed:
-        data = make(**{name: settings.pop(name) for name in of_data if name in settings})
-        return lambda seed: measure(data, repeats=1, seed=seed, **settings)
+    make: Callable[..., Any]
+    measure: Callable[..., pd.DataFrame]
+    of_data: tuple[str, ...]
 
-    return prepare
+    def data(self, settings: Mapping[str, Any]) -> Any:
+        """Make the data of a size, by its settings."""
+        return self.make(**{name: settings[name] for name in self.of_data if name in settings})
+
+    def __call__(self, **settings: Any) -> OneSeed:
+        """Make the data, and return the function that measures a seed on it."""
+        data, others = self.data(settings), {name: value for name, value in settings.items() if name not in self.of_data}
+        return lambda seed: self.measure(data, repeats=1, seed=seed, **others)
+
+
+def on_data(make: Callable[..., Any], measure: Callable[..., pd.DataFrame], *of_data: str) -> OnData:
+    """Return a figure's `prepare`; the arguments are those of `OnData`."""
+    return OnData(make, measure, of_data)
 
 
 def group_cases(table: pd.DataFrame, *values: str) -> DataFrameGroupBy[Any, Any]:

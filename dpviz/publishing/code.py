@@ -57,13 +57,14 @@ class CodeRun:
     title: str = ""
 
 
-def write_python(inputs: DataConfig, runs: Sequence[CodeRun], *, unit: str | None = None) -> str:
+def write_python(inputs: DataConfig, runs: Sequence[CodeRun], *, unit: str | None = None, bad_rows: str = "drop") -> str:
     """Write the Python that makes releases: the data, and for each release its mechanism, budget and noise.
 
     Args:
         inputs: the data and their public frame: the first parts of a configuration. A `ReleaseConfig` will do.
         runs: the releases; the first is called `release`, the next `second_release`.
         unit: as for `write_data`.
+        bad_rows: as for `write_data`.
 
     Returns:
         Lines of Python. With a seed they make the same release, bit for bit; without one, a comment says how to publish.
@@ -81,7 +82,7 @@ def write_python(inputs: DataConfig, runs: Sequence[CodeRun], *, unit: str | Non
     budget = dv.PureBudget("1/3")
     release = mechanism.release(points, budget, dv.Entropy.seeded(1))
     """
-    blocks = [_IMPORT, write_data(inputs, unit)]
+    blocks = [_IMPORT, write_data(inputs, unit, bad_rows)]
     for number, run in enumerate(runs):
         prefix = _PREFIXES[number] if number < len(_PREFIXES) else f"release_{number + 1}_"
         blocks.append(_write_run(run, inputs.family.name, prefix))
@@ -131,7 +132,7 @@ def write_study_python(config: StudyConfig) -> str:
         arguments.append(f"gaussian={_literal(config.gaussian)}")
     arguments += _keywords(config, ("repeats", "seed", "queries", "workloads", "parts"))
     table = "table = dv.tidy(study, dv.compare(study))"
-    return "\n\n".join([_IMPORT, write_data(config), f"{_call('study = dv.Study', arguments)}\n{table}"]) + "\n"
+    return "\n\n".join([_IMPORT, write_data(config, bad_rows="refuse"), f"{_call('study = dv.Study', arguments)}\n{table}"]) + "\n"
 
 
 def write_lesson_python(lesson: Lesson) -> str:
@@ -178,15 +179,15 @@ def write_figure_python(paper: str, figure: str, size: str, seeds: int) -> str:
     return f"from dpviz import papers\n\n{call}\n{shown}\nrun.chart().save({_literal(f'{paper}-{figure}.svg')})\n"
 
 
-def write_data(inputs: DataConfig, unit: str | None = None) -> str:
+def write_data(inputs: DataConfig, unit: str | None = None, bad_rows: str = "drop") -> str:
     """Write the lines that read the data: `points`, `areas` with `regions`, or `trips` with `regions` and perhaps `destinations`.
-
-    Rows that cannot be read are left out, as for every release: no single row decides whether there is one.
 
     Args:
         inputs: the data and their public frame.
         unit: what is declared as protected, "record" or "trip"; "person" if that follows from the columns. None takes what
             `inputs` declare.
+        bad_rows: "drop" leaves out rows that cannot be read, as for every release: no single row decides whether there is one. "refuse",
+            for public data, refuses the file.
 
     >>> from dpviz.publishing.config import DataPart, DomainPart
     >>> frame = DomainPart(bounds=(0.0, 0.0, 8.0, 8.0), crs="none", order=3)
@@ -214,7 +215,7 @@ def write_data(inputs: DataConfig, unit: str | None = None) -> str:
     unit = unit or inputs.declared_unit
     declared = [f"unit={_literal(unit)}"] if unit not in (None, "person") else []
     files = _quote(data.files[0]) if len(data.files) == 1 else _literal(list(data.files))
-    lines.append(_call(f"{name} = dv.read_{name}", [files, *frame, *_columns(data), *declared]))
+    lines.append(_call(f"{name} = dv.read_{name}", [files, *frame, *_columns(data, bad_rows), *declared]))
     return "\n".join(lines)
 
 
@@ -295,14 +296,15 @@ def _write_regions(name: str, part: RegionsPart) -> str:
     return _call(f"{name} = dv.Regions.from_polygons", [polygons])
 
 
-def _columns(data: DataPart) -> list[str]:
+def _columns(data: DataPart, bad_rows: str) -> list[str]:
     """Return a reader's arguments that describe columns, rules and engine; defaults are left out."""
     own = ("origin", "destination", "exactly") if data.is_trips else ("x", "y", "geometry", "centroids", "region")
     people = ("crs", "count", "person", "contributions", "distinct")
     marks = [f"{name}={_literal(value)}" for name, value in data.text_format().declarations().items()]
     written = [_call("text_format=dv.reading.TextFormat", marks, WIDTH - len(f"{_INDENT},"))] if marks else []
     rules = _keywords(data, ("quoted_newlines", "copies"))
-    return [*_keywords(data, (*own, *people)), *written, *rules, 'bad_rows="drop"', *_keywords(data, ("engine",))]
+    drops = ['bad_rows="drop"'] if bad_rows == "drop" else []
+    return [*_keywords(data, (*own, *people)), *written, *rules, *drops, *_keywords(data, ("engine",))]
 
 
 def _keywords(part: object, names: Sequence[str]) -> list[str]:

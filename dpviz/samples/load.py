@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ _LOADERS: tuple[tuple[Mapping[str, SampleInfo], Callable[..., Any], tuple[str, .
     (AREA_SAMPLES, load_area_sample, ()),
 )
 """For each family its samples, what loads one, and what may be chosen of it."""
-SAMPLES: Mapping[str, SampleInfo] = {key: about for samples, _, _ in _LOADERS for key, about in samples.items()}
+SAMPLES: Mapping[str, SampleInfo] = ChainMap[str, Any](AREA_SAMPLES, TRIP_SAMPLES, POINT_SAMPLES)  # the last one comes first
 """The samples of every family by key: of points, of trips, of areas."""
 
 

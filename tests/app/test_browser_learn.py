@@ -101,6 +101,28 @@ def test_a_walk_through_all_stops_of_a_path_those_of_the_short_one_operated(chro
         arrive(page, stops[-2], path)
 
 
+def test_on_a_small_screen_question_and_figure_are_seen_before_any_paragraph(chromium, address, tmp_path):
+    with visit(chromium, address, "learn", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.set_viewport_size({"width": 1280, "height": 720})
+        for key in PATHS[SHORT]:
+            page.goto(f"{address}/learn?stop={key}")
+            shown = BY_KEY[key]().show()
+            assert_seen(page, shown.asked[0])
+            page.get_by_text(BY_KEY[key].choices[0], exact=True).click()
+            page.get_by_role("button", name="Reset", exact=True).wait_for()
+            assert_seen(page, shown.rows[0])
+
+
+def assert_seen(page, row):
+    """Question, answer and the first row of charts lie inside the window, which is not scrolled."""
+    charts_are_drawn(page, [row])
+    settled(page)
+    charts = [page.get_by_test_id("stVegaLiteChart").nth(index) for index in range(len(row))]
+    boxes = [each.bounding_box() for each in [page.locator(".st-key-learn-question"), *charts]]
+    assert page.evaluate(SCROLLED) == 0
+    assert all(box["y"] >= 0 and box["y"] + box["height"] <= 720 for box in boxes)
+
+
 def test_a_choice_shows_the_answer_and_the_whole_figure_and_a_slide_has_the_question(chromium, address, tmp_path):
     with visit(chromium, address, "learn?stop=sums", scheme="light", tmp_path=tmp_path) as (page, _):
         stop = BY_KEY["sums"]

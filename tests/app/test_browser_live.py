@@ -72,6 +72,6 @@ def test_undo_takes_a_change_back_to_the_same_picture_and_play_goes_on_to_other_
         page.get_by_role("button", name="Undo").click()
         until(lambda: shown() == first, "the first run again")
         page.get_by_role("button", name="Play").click()
-        page.get_by_text(re.compile(r"Quadtree, ε 0\.5, run ([3-9]|1\d)$")).first.wait_for()
+        page.get_by_text(re.compile(r"Quadtree, ε 0\.1, run ([3-9]|1\d)$")).first.wait_for()
         page.get_by_role("button", name="Stop (").click()
         page.get_by_role("button", name="Play").wait_for()

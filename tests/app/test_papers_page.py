@@ -1,6 +1,7 @@
 """The Papers page: a link opens a figure, its verdict stands beside the chart, larger runs wait for a press and can be stopped."""
 
 import math
+import re
 import threading
 
 import pytest
@@ -9,8 +10,11 @@ from dpviz.app.jobs import figure as figure_module
 from dpviz.app.jobs.job import STOPPED, STOPPING
 from dpviz.app.pages.papers import PapersConfig
 from dpviz.app.server.class_mode import ClassMode
+from dpviz.app.session.cached import stored_run
 from dpviz.app.session.widgets import read_link
+from dpviz.papers import stored
 from dpviz.papers.catalogue import PAPERS, find_figure
+from dpviz.papers.stored import StoredRun
 from tests.app.browse import until
 from tests.app.seen import captions, fine, good
 from tests.app.start import pages_app, query_of
@@ -40,6 +44,34 @@ def slow_figures(monkeypatch):
     go.set()
 
 
+@pytest.fixture
+def nothing_stored(monkeypatch, tmp_path):
+    """No run comes with the package."""
+    monkeypatch.setattr(stored, "FOLDER", tmp_path)
+    stored_run.clear()
+    yield
+    stored_run.clear()
+
+
+def test_the_stored_verdicts_stand_there_at_once_with_what_made_them(slow_figures):
+    app = good(papers_app(paper="psd", figure="3"))
+    assert [each.value for each in app.subheader] == ["At the paper's size", "Run it yourself"]
+    assert "its heights and its 600 queries per shape" in texts(app)
+    assert texts(app).count("**The paper says:**") == len(find_figure("psd", "3")[1].claims)
+    assert re.search(r"Made by dpviz \S+ with the seeds 1 to 10 on data of digest [0-9a-f]{16}", captions(app))
+    assert app.get("vega_lite_chart")
+    assert "A demonstration on less data" in captions(app)
+    assert app.button(key="papers stop"), "the small run is still being made"
+
+
+@pytest.mark.parametrize("changes", [[], ["mechanisms/points/quadtree.py"]])
+def test_a_changed_source_marks_the_stored_verdicts(slow_figures, monkeypatch, changes):
+    monkeypatch.setattr(StoredRun, "changes", changes)
+    app = good(papers_app(paper="psd", figure="3"))
+    assert ("Before this version" in texts(app)) == bool(changes)
+    assert ("mechanisms/points/quadtree.py" in captions(app)) == bool(changes)
+
+
 def test_a_link_opens_a_figure_with_its_verdict_chart_and_downloads():
     app = fine(papers_app(paper="psd", figure="2"))
     assert app.header[0].value.startswith("Figure 2: ")
@@ -61,7 +93,7 @@ def test_what_a_stranger_wrote_in_a_link_falls_back(text):
     assert read_link(PapersConfig, dict.fromkeys(("paper", "figure", "size", "seeds"), text)) == PapersConfig()
 
 
-def test_a_larger_run_waits_for_a_press_shows_its_progress_and_can_be_stopped(slow_figures):
+def test_a_larger_run_waits_for_a_press_shows_its_progress_and_can_be_stopped(nothing_stored, slow_figures):
     app = good(papers_app(paper="psd", figure="3", size="paper", seeds="2"))
     assert not app.get("vega_lite_chart")
     assert "its heights and its 600 queries" in texts(app)

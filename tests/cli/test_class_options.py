@@ -1,5 +1,7 @@
 """The options of `dpviz app --class`: what they say to the app's process, and what is refused."""
 
+from pathlib import Path
+
 import pytest
 
 from dpviz.__main__ import parser
@@ -19,6 +21,7 @@ def options(*words):
         (["--host", "lab.example.org"], "--host is for a class.*no login.*SSH tunnel"),
         (["--listen", "0.0.0.0"], "--listen is for a class"),  # noqa: S104
         (["--sessions", "3"], "--sessions is for a class"),
+        (["--public", "a.toml"], "--public is for a class"),
         (["--class"], "needs the name or the address"),
         (["--class", "--host", "*"], "without a port"),
         (["--class", "--host", "*.example.org"], "without a port"),
@@ -44,10 +47,10 @@ def test_without_a_class_the_app_listens_on_this_computer_only():
 
 
 def test_the_app_s_process_gets_the_same_options():
-    given = options(
-        "--class", "--host", "Lab.Example.org.", "--host", "[::1]", "--host", "127.0.0.1", "--listen", "127.0.0.1", "--memory", "900"
-    )
+    names = ["--host", "Lab.Example.org.", "--host", "[::1]", "--host", "127.0.0.1", "--listen", "127.0.0.1"]
+    given = options("--class", *names, "--memory", "900", "--public", "a.toml", "--public", "b.toml")
     assert given.hosts == ("lab.example.org", "::1", "127.0.0.1")
+    assert given.public == (str(Path("a.toml").absolute()), str(Path("b.toml").absolute()))
     words = command(port=8600, options=given)
     assert options(*words[words.index("--class") :]) == given
     settings = settings_of_class(given)

@@ -47,7 +47,8 @@ class Cards:
         if self.curates:
             self.missing.append((drawer, text))
         else:
-            st.info(markdown(text))
+            place: Any = {WHOM: self.whom, WHERE: self.where}.get(drawer, st)
+            place.info(markdown(text))
 
     @property
     def first_missing(self) -> str:

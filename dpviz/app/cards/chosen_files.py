@@ -24,10 +24,12 @@ from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import name_content, show_error
 from dpviz.app.state.answers import fit_columns, names_files, take_files
 from dpviz.app.state.values import CURATE
+from dpviz.data.columns import PointColumns
 from dpviz.data.reading.safety import DEFAULT_LIMITS, read_checked
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.private_data import CountRequest, OpenedData, left_out
+from dpviz.view.basemap import Bounds
 from dpviz.view.escape import markdown
 
 About = TypeVar("About")
@@ -167,6 +169,17 @@ def refuse_as_regions(chosen: ChosenFiles[Any, Any], role: str) -> None:
         raise InputError(_PRIVATE)
 
 
+def find_public_extent(chosen: ChosenFiles[Any, Any], options: Mapping[str, Any]) -> Bounds | None:
+    """Return the box around the points of files that were said to be public, in their coordinates; None if it cannot be found.
+
+    Args:
+        chosen: the files.
+        options: of the count, which name the columns.
+    """
+    columns = PointColumns(**{role: options.get(role) for role in ("x", "y", "geometry")})
+    return cached.public_extent(chosen.digest, columns, bool(options.get("centroids")), chosen.found())
+
+
 def take_columns(page: FamilyState, chosen: ChosenFiles[Any, Any], found: Mapping[str, Any]) -> None:
     """Keep what is found of columns, by key of [data], where nothing is said; say which ones an opened configuration names in vain."""
     columns = chosen.about.columns
@@ -249,7 +262,7 @@ def data_of_files(
         fingerprints=opened.fingerprints,
         title=kind.title,
         unit=kind.unit,
-        source=Source(data_part=part, **frame),
+        source=Source(data_part=part, bad_rows=draft.files.bad_rows, **frame),
         **more,
     )
     notes = (left_out(opened.data), *getattr(opened.data, "notes", ()))

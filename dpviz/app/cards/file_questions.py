@@ -39,8 +39,8 @@ def ask_whom(page: FamilyState, question: UnitQuestion, person: str | None, card
 def leave_out_bad_rows(page: FamilyState, fault: str) -> str:
     """Ask whether bad rows are left out; return the option `bad_rows` of a count. `fault` says what is wrong with a cell of such a row."""
     text = f"Rows with {fault} cell. Off: the file is refused if there is one."
-    drop = st.toggle("Leave out bad rows", help=text, **page.widget("files", "drop_bad_rows", f"{page.prefix}drop"))
-    return "drop" if drop else "refuse"
+    st.toggle("Leave out bad rows", help=text, **page.widget("files", "drop_bad_rows", f"{page.prefix}drop"))
+    return page.draft.files.bad_rows
 
 
 def are_public(page: FamilyState, digest: str) -> bool:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.columns import NONE, pick
-from dpviz.app.cards.uploads import ask_for_file, upload_types
+from dpviz.app.cards.uploads import ask_for_file, kept_file, upload_types
 from dpviz.app.components.fields import Field
 from dpviz.app.session import cached
 from dpviz.app.session.page_state import FamilyState
@@ -36,7 +36,7 @@ def ask_for_regions(cards: Cards, file: str, noun: str, *, has_regions: bool, ha
         cards: say what is missing.
         file: what the file of records is.
         noun: what it holds: "points" or "trips".
-        has_regions: whether the regions are there, or need no file.
+        has_regions: whether their file is chosen, or they need none.
         has_records: whether the file of records is there.
     """
     missing = [*([] if has_regions else ["a public file of regions"]), *([] if has_records else [file])]
@@ -54,13 +54,19 @@ def make_regions_part(regions: ChosenRegions) -> RegionsPart:
     return RegionsPart(**{name: getattr(regions, name) for name in keys})
 
 
+def is_chosen(role: str) -> bool:
+    """Return whether the file of regions with this beginning of its slot is chosen, whatever of it is still to be said."""
+    return kept_file(role) is not None
+
+
 def choose_regions(
-    page: FamilyState, role: str, title: str, *, part: str = "regions", rates: bool = False
+    page: FamilyState, cards: Cards, role: str, title: str, *, part: str = "regions", rates: bool = False
 ) -> cached.UploadedRegions | None:
     """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen.
 
     Args:
         page: state of the page.
+        cards: say which columns are missing.
         role: beginning of the slot of the file and of the keys of the widgets.
         title: of the file.
         part: of the draft that holds the answers: "regions" or "destinations".
@@ -82,7 +88,7 @@ def choose_regions(
         st.caption(f":orange[The opened configuration is for {markdown(wanted)}: its levels are filled in once you choose it.]")
     for column in lost:
         st.caption(f":orange[The opened configuration names a column {markdown(column)}, which this file does not have.]")
-    levels, prefixes = ((), ()) if about.nested else _choose_levels(page, role, part, about.columns, digest)
+    levels, prefixes = ((), ()) if about.nested else _choose_levels(page, cards, role, part, about.columns, digest)
     if levels is None or prefixes is None:
         return None
     denominator = _choose_denominator(page, role, part, cached.list_region_denominators(digest, name, body), levels) if rates else None
@@ -91,14 +97,14 @@ def choose_regions(
 
 
 def _choose_levels(
-    page: FamilyState, role: str, part: str, columns: Sequence[str], digest: str
+    page: FamilyState, cards: Cards, role: str, part: str, columns: Sequence[str], digest: str
 ) -> tuple[tuple[str, ...] | None, tuple[int, ...] | None]:
     """Ask for the columns of ids and for levels by prefixes of ids; None for what is missing or wrong."""
     shown = page.widget(part, "levels", f"{role} levels {digest}", show=list, take=tuple)
     text = "One column per level; the last one is that of the regions in the trips file."
     levels: tuple[str, ...] = tuple(st.multiselect("Columns of ids, coarsest level first", columns, help=text, **shown))
     if not levels:
-        st.info("Say which columns hold the ids of the regions, coarsest level first.")
+        cards.ask(FILES, "Say which columns hold the ids of the regions, coarsest level first.")
         return None, None
     label, said = "Group by the first characters of the id", page.part(part, "prefixes")
     field = Field(

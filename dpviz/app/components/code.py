@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import streamlit as st
 
+from dpviz.app.server.class_samples import name_files
 from dpviz.app.session.ledger import Funding, LoadedData
 from dpviz.app.session.saved_config import write_configuration
 from dpviz.app.state.draft import Draft
@@ -48,9 +49,10 @@ def show_release_code(data: LoadedData, draft: Draft, runs: Sequence[CodeRun], f
     """
     source = data.source
     inputs = DataConfig(data=source.data_part, domain=source.domain, regions=source.regions, destinations=source.destinations)
+    named = name_files(inputs)
     unit = None if funding is None else data.counts.unit
     first, toml = runs[0], None
-    if first.mechanism.private:  # else it may never be published
+    if first.mechanism.private and named is inputs:  # else it may never be published, or the command line knows no such sample
         with suppress(DpvizError):  # what cannot be named in a configuration has none
             toml = write_configuration(data, draft, funding)
-    show_code(write_python(inputs, runs, unit=unit), toml)
+    show_code(write_python(named, runs, unit=unit, bad_rows=source.bad_rows), toml)

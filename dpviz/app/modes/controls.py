@@ -38,7 +38,7 @@ def teach_controls(page: FamilyPage, others: Pages, drawer: DeltaGenerator, mess
         messages: place of what does not fit, which is seen whichever drawer is open.
 
     Returns:
-        The data, None while something is missing; and whether all choices fit.
+        What is declared, whose data are None while something is missing; and whether all choices fit.
     """
     start_checks()
     state, opened = page.state, opened_drawer(page.state)
@@ -59,12 +59,12 @@ def teach_controls(page: FamilyPage, others: Pages, drawer: DeltaGenerator, mess
     except (SettingError, BudgetError, DomainError) as error:
         with messages:
             _show_misfit(edited, error)
-        return declared.data, False
+        return declared, False
     fits = not st.session_state.get(PROBLEMS)  # a field says itself what is wrong with it
     if opened == METHOD and declared.data is not None and fits:
         with drawer:
             save_button(declared.data, state.draft, None)
-    return declared.data, fits
+    return declared, fits
 
 
 def _declare(page: FamilyPage, others: Pages, drawer: DeltaGenerator) -> Any:

@@ -27,6 +27,7 @@ from dpviz.app.session import drafts
 from dpviz.app.session.ledger import show_missing_ledger
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import widget_for
+from dpviz.app.state.values import CURATE
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Scene
@@ -175,7 +176,7 @@ def choose_map(page: FamilyState, options: Sequence[str], place: Any = st) -> st
 
 
 def show_map_to_drag(page: FamilyState, scene: Scene, key: str, take: Callable[[Bounds], None]) -> None:
-    """Show the map of what is declared. A box that is dragged on it is taken, the draft is saved, and the page runs again.
+    """Show the map of what is declared. A box that is dragged on it is taken, a draft of Curate is saved, and the page runs again.
 
     Args:
         page: state of the page.
@@ -190,7 +191,8 @@ def show_map_to_drag(page: FamilyState, scene: Scene, key: str, take: Callable[[
 
 def _take_dragged(page: FamilyState, key: str, take: Callable[[Bounds], None], box: Bounds) -> None:
     take(box)
-    drafts.save(page)  # at once: a reload may come before the page has run again
+    if page.draft.mode == CURATE:
+        drafts.save(page)  # at once: a reload may come before the page has run again
     note_change(key)
 
 

@@ -58,10 +58,12 @@ def show_teach(page: FamilyPage, others: Pages) -> None:
             st.header(opened, anchor=False)
     with main:
         messages = st.container()
-        data, fits = teach_controls(page, others, drawer, messages)
+        declared, fits = teach_controls(page, others, drawer, messages)
+        data = declared.data
         state.write_address()
         if data is None:
-            st.info("There is nothing to show yet: the drawer *Data* says what is missing.")
+            st.caption("The drawer *Data* says what is missing before there are counts to show.")
+            page.show_declared(declared, None, page.unit_of(None))
         elif record_public_look(data):
             with row:
                 page.runs.show_buttons()

@@ -1,4 +1,4 @@
-"""The Papers page: a figure of a paper runs again, and each of its claims has a verdict that is computed from the run."""
+"""The Papers page: the verdicts on a figure at its paper's size, which come with the package, and beside them a run of one's own."""
 
 from __future__ import annotations
 
@@ -13,24 +13,28 @@ from dpviz.app.jobs.figure import FigureJob, make_figure_job, run_of
 from dpviz.app.jobs.job import STOPPING
 from dpviz.app.jobs.results import Results
 from dpviz.app.server.class_mode import is_class
-from dpviz.app.session.cached import keeper, seeds_of_figure
+from dpviz.app.session.cached import keeper, seeds_of_figure, stored_run
 from dpviz.app.session.widgets import check_link, is_dark, show_error, show_refused_link, to_query, widget_for
 from dpviz.app.state.readers import Reader, choice_reader, describe_refused, number_reader
 from dpviz.papers.catalogue import PAPERS
 from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, Verdict
 from dpviz.papers.figures import MOST_SEEDS, SMALL, Figure, Paper, Run
+from dpviz.papers.stored import StoredRun
 from dpviz.publishing.code import write_figure_python
 from dpviz.view.escape import markdown
 
 _CONFIG, _ADDRESS, _CHANGED, _JOBS, _PAPER = "papers config", "papers address", "papers changed", "papers jobs", "papers paper"
 _REFUSED = "papers refused"
 _MOST_JOBS = 8
+_MOST_NAMED = 5  # changed source files
 _PATIENCE, _TICK = 0.5, 1.0  # seconds that a start waits for the end, and between two refreshes
 _FEWEST_SEEDS, _MOST_SHOWN_SEEDS = 2, 50  # one seed has no interval
 _LOOKS = {HOLDS: ("green", "check_circle"), FAILS: ("red", "cancel"), UNDECIDED: ("orange", "help")}
 _ABOUT = "All data here are made up or public and all noise is seeded: nothing is private, and nothing is spent."
 _CUT = "A class has the smallest size of each figure, with its usual seeds. This link asks for more, and is shown within these limits."
-_ABOUT_VERDICTS = "Verdicts are about this run, and none is a verdict on the paper: what differs is said below."
+_ABOUT_VERDICTS = "Verdicts are about a run, and none is a verdict on the paper: what differs is said below."
+_DEMONSTRATION = "A demonstration on less data, which shows how the figure is made. The verdicts that count are those above."
+_OLDER = ":orange-badge[:material/history: Before this version]"
 _HOW = (
     "Every claim becomes a number for each case, such as the ratio of two errors. Each seed gives it once more; the interval holds what"
     " other seeds, but not other data, might give. *Holds*: the interval lies wholly on the claim's side, in every case. *Does not hold"
@@ -101,20 +105,49 @@ def papers_page() -> None:
     show_refused_link(st.session_state.get(_REFUSED, ""))
     st.header(f"Figure {markdown(figure.key)}: {markdown(figure.title)}", anchor=False)
     st.caption(f"{markdown(paper.title)}. {markdown(paper.source)}, {markdown(figure.section)}.")
+    stored = stored_run(paper.key, figure.key)
+    if stored is not None:
+        _show_stored(stored)
+    _show_own_run(paper, figure, size, seeds, is_demonstration=stored is not None)
+    st.markdown("##### What differs from the paper")
+    st.markdown(markdown(figure.differs))
+    st.caption(_HOW)
+
+
+def _show_stored(stored: StoredRun) -> None:
+    """Show the run that comes with the package, and how it was made."""
+    run, changes = stored.run, stored.changes
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("At the paper's size", anchor=False, width="content")
+        if changes:
+            st.markdown(_OLDER, width="content")
+    st.markdown(f"{markdown(run.figure.sizes[run.size].about)} {_ABOUT_VERDICTS}")
+    seeds = int(run.table["seed"].nunique())
+    data = f"data of digest {markdown(stored.data)}" if stored.data else "data that each seed draws"
+    st.caption(f"Made by dpviz {markdown(stored.version)} with the seeds 1 to {seeds} on {data}.")
+    if changes:
+        more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
+        st.caption(f"Changed since then, so that this version may give other numbers: {markdown(', '.join(changes[:_MOST_NAMED]))}{more}.")
+    _show_run(run, "stored")
+
+
+def _show_own_run(paper: Paper, figure: Figure, size: str, seeds: int, *, is_demonstration: bool) -> None:
+    """Show a run of the chosen size and seeds, its progress, or the button that starts it."""
+    if is_demonstration:
+        st.subheader("Run it yourself", anchor=False)
+        if size != figure.largest:
+            st.caption(_DEMONSTRATION)
     _choose_size(paper, figure, size, seeds)
-    st.markdown(f"**This run:** {markdown(figure.sizes[size].about)} {_ABOUT_VERDICTS}")
+    st.markdown(f"**This run:** {markdown(figure.sizes[size].about)}{'' if is_demonstration else f' {_ABOUT_VERDICTS}'}")
     job = _find_job(paper, figure, size, seeds)
     with st.container(key="papers-status"):
         _show_state(paper, figure, size, seeds, job)
     run = None if job is None else run_of(job)
-    if run is None:
+    if run is not None:
+        _show_run(run, "own")
+    elif not is_demonstration:
         for claim in figure.claims:
             _show_claim(claim)
-    else:
-        _show_run(run)
-    st.markdown("##### What differs from the paper")
-    st.markdown(markdown(figure.differs))
-    st.caption(_HOW)
 
 
 def _current_config() -> PapersConfig:
@@ -217,20 +250,20 @@ def _tick(job: FigureJob) -> None:
         st.button("Stop", key="papers stop", on_click=partial(job.stop, wait=False), disabled=stops)
 
 
-def _show_run(run: Run) -> None:
-    """Show the verdicts beside the charts, and what can be taken away."""
+def _show_run(run: Run, name: str) -> None:
+    """Show the verdicts beside the charts, and what can be taken away; the name tells the runs of a page apart."""
     left, right = st.columns([2, 3], gap="medium")
     with left:
         for number, verdict in enumerate(run.verdicts):
-            _show_verdict(verdict, number)
+            _show_verdict(verdict, f"{name} {number}")
     with right:
         if run.figure.explanation:
             st.markdown(markdown(run.figure.explanation))
         for number, chart in enumerate(run.charts()):
-            st.altair_chart(chart, width="stretch", key=f"papers chart {number}")
-        _downloads(run)
+            st.altair_chart(chart, width="stretch", key=f"papers chart {name} {number}")
+        _downloads(run, name)
         with st.expander("Table: the rows of every seed"):
-            show_table(run.table, key="papers table")
+            show_table(run.table, key=f"papers table {name}")
 
 
 def _show_claim(claim: Claim) -> None:
@@ -238,11 +271,11 @@ def _show_claim(claim: Claim) -> None:
     st.markdown(f"**{whose}:** {markdown(claim.text)}")
 
 
-def _show_verdict(verdict: Verdict, number: int) -> None:
+def _show_verdict(verdict: Verdict, name: str) -> None:
     """Show a claim with its verdict as a large line, the number that decided, and every case."""
     color, icon = _LOOKS[verdict.answer]
     answer = f"{verdict.answer[:1].upper()}{verdict.answer[1:]}"
-    with st.container(border=True, key=f"papers-claim-{number}"):
+    with st.container(border=True, key=f"papers-claim-{name}"):
         _show_claim(verdict.claim)
         st.markdown(f"### :{color}[:material/{icon}: {markdown(answer)}]")
         st.markdown(markdown(verdict.finding if len(verdict.cases) == 1 else f"I{verdict.finding[1:]}"))
@@ -252,14 +285,14 @@ def _show_verdict(verdict: Verdict, number: int) -> None:
         if len(verdict.cases) > 1:
             with st.expander(f"All {len(verdict.cases)} cases"):
                 names = {"case": "Case", "value": "Number", "low": "95 % from", "high": "95 % to"}
-                show_table(verdict.cases[list(names)].rename(columns=names), key=f"papers cases {number}")
+                show_table(verdict.cases[list(names)].rename(columns=names), key=f"papers cases {name}")
 
 
-def _downloads(run: Run) -> None:
+def _downloads(run: Run, key: str) -> None:
     """Offer the table and the picture as files, each made when its button is pressed, and the code that makes them."""
     name, dark = f"dpviz-{run.paper.key}-{run.figure.key}", is_dark()
     seeds = int(run.table["seed"].nunique())
-    with st.container(horizontal=True, key="papers-take"):
+    with st.container(horizontal=True, key=f"papers-take-{key}"):
         for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
             st.download_button(
                 f"Picture ({kind.upper()})",
@@ -267,7 +300,7 @@ def _downloads(run: Run) -> None:
                 f"{name}.{kind}",
                 mime,
                 on_click="ignore",
-                key=f"papers picture {kind}",
+                key=f"papers picture {key} {kind}",
                 help="The charts with the verdicts, in the colours of this theme.",
             )
         st.download_button(
@@ -276,7 +309,7 @@ def _downloads(run: Run) -> None:
             f"{name}.csv",
             "text/csv",
             on_click="ignore",
-            key="papers table csv",
+            key=f"papers table csv {key}",
             help="The rows of every seed.",
         )
         with st.popover("Code", help="The Python and the command that make this, to copy."):

@@ -23,11 +23,13 @@ from starlette.middleware import Middleware
 from dpviz.app.server import class_mode, warm_up
 from dpviz.app.server.access import TOKEN, ClassDoor, Door
 from dpviz.app.server.class_limits import keep_giving_memory_back, memory_is_full, used_memory
+from dpviz.app.server.class_samples import add_class_samples
 from dpviz.bundled import app_script
 from dpviz.cli.class_options import SHORTEST_CODE, ClassOptions, add_class_arguments, read_code
-from dpviz.cli.console import say
+from dpviz.cli.console import report_error, say
 from dpviz.cli.serve import HOST, settings_of
 from dpviz.data.reading.sources import memory_bytes
+from dpviz.errors import DpvizError
 
 _PRIVATE_NOTE = "Everyone who has this address can use the app: keep it secret. Other users of this computer cannot. Ctrl-C ends the app."
 _SHARED_NOTE = (
@@ -61,7 +63,11 @@ def main() -> None:
     doors = [] if token is None else [Middleware(Door, token=token, name=f"dpviz_{options.port}", is_code=of_class is not None)]
     address, note = f"http://{HOST}:{options.port}/", _SHARED_NOTE if token is None else _PRIVATE_NOTE
     if of_class is not None:
-        doors, settings = [_begin_class(of_class, token), *doors], {**settings, **settings_of_class(of_class)}
+        try:
+            door = _begin_class(of_class, token)
+        except DpvizError as error:
+            sys.exit(report_error(error, as_json=False))
+        doors, settings = [door, *doors], {**settings, **settings_of_class(of_class)}
         host = f"[{of_class.hosts[0]}]" if ":" in of_class.hosts[0] else of_class.hosts[0]  # IPv6 stands in brackets
         address, note = f"http://{host}:{options.port}/", _describe_class(of_class, token)
     address = address if token is None else f"{address}?{TOKEN}={token}"
@@ -73,7 +79,8 @@ def main() -> None:
 
 
 def _begin_class(options: ClassOptions, code: str | None) -> Middleware:
-    """Make this process the server of a class, and return the door in front of it."""
+    """Make this process the server of a class, with the public data that it was given, and return the door in front of it."""
+    add_class_samples(options.public)
     class_mode.begin(class_mode.ClassMode(code=code, memory=_memory_of(options)))
     keep_giving_memory_back()
     return Middleware(ClassDoor, hosts=options.hosts, sessions=options.sessions, is_full=memory_is_full)

@@ -20,9 +20,12 @@ from dpviz.app.jobs.keeper import Keeper, SharedJobs
 from dpviz.app.jobs.results import Results
 from dpviz.app.jobs.study import MOST_KNOWN_ROWS
 from dpviz.app.server.class_mode import refuse_in_class
+from dpviz.app.server.class_samples import load_points
 from dpviz.data.areas import AreaCounts
+from dpviz.data.columns import PointColumns
 from dpviz.data.counting.file_fingerprints import content_fingerprint
 from dpviz.data.points import PointCounts
+from dpviz.data.reading.extent import find_extent
 from dpviz.data.reading.inspect import RepeatedColumn, describe_points, describe_trip_files, find_repeated_columns
 from dpviz.data.reading.outline import OUTLINE_LIMITS, land_outline, read_outline, read_polygons
 from dpviz.data.reading.points import PointsFile
@@ -31,10 +34,12 @@ from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat, fold_text_format
 from dpviz.data.reading.trips import TripsFile
 from dpviz.data.trips import TripCounts
+from dpviz.errors import DpvizError
+from dpviz.papers.stored import StoredRun, load_stored
 from dpviz.publishing.config import RegionsPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, PrivateData, PublicFrame, count_files, fingerprints_of, make_regions
 from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
-from dpviz.samples.points import POINT_SAMPLES, load_point_sample
+from dpviz.samples.points import POINT_SAMPLES
 from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
 from dpviz.space.outline import Outline
@@ -44,6 +49,7 @@ from dpviz.view.areas_drawing import Denominator, RegionsOnMap
 from dpviz.view.basemap import Bounds, outline_rings
 from dpviz.view.declared_regions import DeclaredLevel, find_bounds, prepare_level
 
+_LARGEST_LOOKED_AT = 200_000_000  # bytes of public files whose extent is found
 Options = tuple[tuple[str, object], ...]
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -93,11 +99,19 @@ def seeds_of_figure(paper: str, figure: str, size: str) -> Results:  # noqa: ARG
     return Results(math.inf)
 
 
+@st.cache_resource(max_entries=30, show_spinner=False)
+def stored_run(paper: str, figure: str) -> StoredRun | None:
+    """Load the stored run of a paper's figure; all sessions share it, with its verdicts."""
+    from dpviz.papers.catalogue import find_figure  # noqa: PLC0415  (the figures import all that they measure)
+
+    return load_stored(*find_figure(paper, figure))
+
+
 @st.cache_resource(max_entries=6, show_spinner="Loading the sample ...")
 def sample(key: str, size: int | None, order: int) -> PointCounts:
     """Load a public sample and count it; all sessions share the result."""
     domain = POINT_SAMPLES[key].domain
-    return load_point_sample(key, size=size, domain=Domain(bounds=domain.bounds, crs=domain.crs, order=order))
+    return load_points(key, size, Domain(bounds=domain.bounds, crs=domain.crs, order=order))
 
 
 @_per_session(4, "Looking at the file ...")
@@ -276,7 +290,7 @@ def mask_to_land(domain: Domain) -> Domain:
 @_per_session(2, "Counting the sample ...")
 def masked_sample(digest: str, key: str, size: int | None, domain: Domain) -> PointCounts:  # noqa: ARG001
     """Load a public sample and count it on a domain with a mask, whose content `digest` identifies."""
-    return load_point_sample(key, size=size, domain=domain)
+    return load_points(key, size, domain)
 
 
 @_per_session(4, "Looking at the file ...")
@@ -307,6 +321,20 @@ def keeper() -> Keeper:
 def file_counts(page: str) -> Results:  # noqa: ARG001
     """Return the last counts of a page's files that are given by path, by the keys of their jobs."""
     return Results(2)
+
+
+@_per_session(4, "Looking where the points lie ...")
+def public_extent(digest: str, columns: PointColumns, centroids: bool, _found: FoundFiles) -> Bounds | None:  # noqa: ARG001
+    """Return the box around the points of public files, as `find_extent`; None if it cannot be found, or they are large.
+
+    `digest` identifies the files.
+    """
+    if _found.size > _LARGEST_LOOKED_AT:
+        return None
+    try:
+        return find_extent(_found, columns, centroids=centroids)
+    except DpvizError:  # the count says what is wrong with the files
+        return None
 
 
 @_per_session(4, "Looking for columns of ids ...")

@@ -37,12 +37,14 @@ class Source:
         domain: the public frame of points.
         regions: the public frame of trips.
         destinations: the public frame of the ends of trips, if they have a hierarchy of their own.
+        bad_rows: whether rows that cannot be read are left out ("drop") or refused ("refuse").
     """
 
     data_part: DataPart
     domain: DomainPart | None = None
     regions: RegionsPart | None = None
     destinations: RegionsPart | None = None
+    bad_rows: str = "drop"
 
 
 def open_ledger() -> Ledger:

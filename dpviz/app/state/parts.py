@@ -50,6 +50,11 @@ class Files:
         said = self.data.trips or self.data.points
         return said if said is None or isinstance(said, str) else said[0]
 
+    @property
+    def bad_rows(self) -> str:
+        """What a count does with rows that cannot be read: "drop" or "refuse"."""
+        return "drop" if self.drop_bad_rows else "refuse"
+
     def whom_in(self, mode: str) -> str | None:
         """Return whom a release protects in a mode: in Teach each row, unless something else is said; None until it is said in Curate."""
         if mode == TEACH:

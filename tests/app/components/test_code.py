@@ -15,13 +15,10 @@ from tests.app.seen import captions, drawn, fine, good, newest, trips_drawn
 from tests.app.start import (
     BARE,
     FLIGHTS,
-    JOURNEYS,
-    REGIONS,
     SMALL,
     pages_app,
     points_app,
     trips_app,
-    trips_uploaded,
     uploaded,
 )
 from tests.app.walk import go, open_drawer, public
@@ -79,15 +76,6 @@ def test_trips_show_the_code_of_their_run():
     assert_same(python(app)["release"], trips_drawn(app).release)
     config = from_tables(tomllib.loads(blocks(app)["toml"]))
     assert config.mechanism.build(config.data.family) == python(app)["mechanism"]
-
-
-def test_uploaded_trips_show_the_code_of_their_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "homes.csv").write_bytes(REGIONS)
-    (tmp_path / "trips.csv").write_bytes(JOURNEYS)
-    app = trips_uploaded("Teach")
-    open_drawer(public(app).check().run(), "Numbers")
-    assert_same(python(app)["release"], trips_drawn(app).release)
 
 
 STUDIES = {

@@ -13,7 +13,8 @@ from dpviz.app.session import cached
 from dpviz.space.domain import Domain
 
 FOLDER = Path(dpviz.app.__file__).parent
-PUBLIC = ("sample", "trip_sample", "area_sample", "sample_study_rows", "shared_studies", "seeds_of_figure")  # what all sessions share
+PUBLIC = ("sample", "trip_sample", "area_sample", "sample_study_rows", "shared_studies", "seeds_of_figure", "stored_run")
+"""What all sessions share."""
 DOMAIN = Domain(bounds=(0, 0, 1000, 1000), crs=None, order=5)
 
 

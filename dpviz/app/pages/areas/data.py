@@ -9,19 +9,30 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.cards.cards import FILES, Cards
-from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
+from dpviz.app.cards.chosen_files import (
+    ChosenFiles,
+    FileKind,
+    choose_files,
+    count_chosen,
+    data_of_files,
+    find_public_extent,
+    refuse_as_regions,
+    take_columns,
+)
 from dpviz.app.cards.columns import NONE, choose_count, choose_point_columns, find_point_columns, lacking_place, lacks_count, pick
+from dpviz.app.cards.extent import drop_extent, take_extent
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.cards.regions_file import ask_for_regions, describe_regions
+from dpviz.app.cards.regions_file import ask_for_regions, describe_regions, is_chosen
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
 from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, upload_types
-from dpviz.app.pages.areas.regions import choose_areas_regions, comes_from_file, part_of, region_files, role_of
+from dpviz.app.pages.areas.regions import ROLE, asks_for_box, choose_areas_regions, comes_from_file, part_of, region_files, role_of
 from dpviz.app.pages.areas.state import AREAS, AreasData
+from dpviz.app.pages.points.where import box_in, box_in_degrees
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
 from dpviz.app.session.widgets import widget_for
-from dpviz.app.state.values import COORDINATES, CURATE, IDS, UPLOAD
+from dpviz.app.state.values import COORDINATES, CURATE, IDS, SQUARES, UPLOAD
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counts import PERSON, RECORD
 from dpviz.data.reading.inspect import describe_points
@@ -30,6 +41,7 @@ from dpviz.data.roles import find_regions, only
 from dpviz.families import AREA_FAMILY
 from dpviz.publishing.config import DataPart
 from dpviz.samples.areas import AREA_SAMPLES
+from dpviz.view.basemap import WGS84
 
 AreaFiles = ChosenFiles[PointsFile, cached.UploadedRegions]
 KIND = FileKind[PointsFile, cached.UploadedRegions](
@@ -72,6 +84,8 @@ def _without_records(regions: Any, unit: str, bound: int) -> AreaCounts:
 
 def areas_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
+    if cards.curates:
+        drop_extent(AREAS, "grid")
     source = choose_source(AREAS)
     return _choose_sample(cards) if source == "sample" else _choose_files(cards)
 
@@ -98,16 +112,34 @@ def _choose_files(cards: Cards) -> Declared:
     regions = choose_areas_regions(cards)
     about = "One row per record: coordinates, point geometries, or ids of the finest regions."
     chosen = choose_files(KIND, cards, lambda: _ask_for_upload(about))
+    if chosen is not None and drop_extent(AREAS, "grid", unless=chosen.digest):
+        st.rerun()
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
-    has_regions = regions is not None or not comes_from_file()
-    if chosen is None or not has_regions:
+    has_regions = regions is not None or not comes_from_file() or is_chosen(ROLE)
+    if chosen is None or (regions is None and (comes_from_file() or not cards.curates)):
         file = "a file of points, or of ids of the finest regions"
         ask_for_regions(cards, file, "points", has_regions=has_regions, has_records=chosen is not None)
+        if chosen is not None and not cards.curates and asks_for_box() and are_public(AREAS, chosen.digest):
+            _take_extent(chosen, cards)
         return Declared(regions=regions)
     if regions is not None and AREAS.draft.mode == CURATE and (role := role_of(regions)) is not None:
         refuse_as_regions(chosen, role)
     return _ask_and_count(chosen, regions, cards)
+
+
+def _take_extent(chosen: AreaFiles, cards: Cards) -> None:
+    """Declare the box around public points for hexagons or squares; of points without a CRS ask for it."""
+    take_columns(AREAS, chosen, _find_columns(chosen.about))
+    options = _choose_columns(chosen.about, chosen.digest, cards)
+    crs = chosen.about.crs or options.get("crs")
+    if crs is None or "region" in options:
+        return
+    extent = find_public_extent(chosen, options)
+    degrees = None if extent is None else box_in_degrees(crs, extent)
+    box = None if degrees is None else box_in(WGS84, degrees)
+    if take_extent(AREAS, "grid", chosen.digest, box, **({"crs": WGS84} if AREAS.draft.regions_from == SQUARES else {})):
+        st.rerun()
 
 
 def _ask_for_upload(text: str) -> tuple[str, bytes] | None:

@@ -57,7 +57,7 @@ def choose_areas_regions(cards: Cards) -> cached.UploadedRegions | None:
     """Ask for the regions; None while something is missing or wrong, which is said where the question stands."""
     kind = _choose_kind()
     if kind == A_FILE:
-        return choose_regions(AREAS, ROLE, "Regions file", rates=True)
+        return choose_regions(AREAS, cards, ROLE, "Regions file", rates=True)
     with cards.where if cards.curates else nullcontext():
         try:
             regions = _choose_grid(kind)

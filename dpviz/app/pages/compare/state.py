@@ -16,6 +16,7 @@ import streamlit as st
 
 from dpviz.app.jobs.study import StudyJob
 from dpviz.app.server.class_limits import refuse_large_study
+from dpviz.app.server.class_samples import name_files
 from dpviz.app.session.page_state import ConfigState
 from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_settings
 from dpviz.app.state.values import EVERYWHERE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, STUDY_AREAS
@@ -357,7 +358,7 @@ def study_config_of(study: Study, data: CompareData, config: CompareConfig) -> S
     if config.source != OWN:
         domain = config.compared.domain_part(study.data, data.study_area)
         part = PublicDataPart(sample=config.chosen_sample)
-        return StudyConfig(data=part, domain=domain, mechanisms=config.varied_parts(), **options)
+        return name_files(StudyConfig(data=part, domain=domain, mechanisms=config.varied_parts(), **options))
     loaded = config.offered_data()
     if loaded is None:
         return None

@@ -11,7 +11,7 @@ import streamlit as st
 from dpviz.app.components.code import show_code
 from dpviz.app.pages.learn.controls import show_controls
 from dpviz.app.pages.learn.path import current_lesson, is_at_the_beginning, page_was_shown, refused, show_walk, step_buttons, write_address
-from dpviz.app.pages.learn.question import is_asked_first, show_question
+from dpviz.app.pages.learn.question import is_answered, is_asked_first, show_question
 from dpviz.app.session.widgets import is_dark, show_refused_link
 from dpviz.lessons.lesson import Lesson, LessonFigure
 from dpviz.publishing.code import write_lesson_python
@@ -61,16 +61,18 @@ def learn_page() -> None:
 
 
 def _figure_to_move(lesson: Lesson) -> None:
-    """Show the text and the task of a lesson, and its figures beside the widgets that move them."""
-    st.markdown(lesson.text)
-    st.info(f"**Try:** {lesson.task}", icon=":material/touch_app:")
+    """Show the figures of a lesson beside the task and the widgets that move them, and below them the answer and the text."""
     left, right = st.columns([1, 3], gap="medium")
     with left, st.container(key="learn-controls"):
+        st.markdown(f"**Try:** {lesson.task}")
         show_controls(lesson)
     with right, st.container(key="learn-figure"):
         shown = _compute_shown(lesson)
         _charts(lesson, shown.rows)
         _words(shown)
+        if is_answered(lesson):
+            st.markdown(lesson.answer)
+        st.markdown(lesson.text)
         _downloads(lesson, shown)
 
 

@@ -1,4 +1,4 @@
-"""The question of a lesson: asked before the figure can be moved, with the answer after it."""
+"""The question of a lesson: asked before the figure can be moved, with the answer after it, which the text under the figure explains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ _ANSWERS = "learn answers"
 
 def is_asked_first(lesson: Lesson) -> bool:
     """Return whether the question is still open and the figure is as it began; a link with other settings has moved it already."""
-    return bool(lesson.question) and lesson.key not in _answers() and lesson == type(lesson)()
+    return bool(lesson.question) and not is_answered(lesson) and lesson == type(lesson)()
+
+
+def is_answered(lesson: Lesson) -> bool:
+    """Return whether a choice was made, or the question skipped."""
+    return lesson.key in _answers()
 
 
 def show_question(lesson: Lesson) -> None:
@@ -32,7 +37,7 @@ def show_question(lesson: Lesson) -> None:
             label_visibility="collapsed",
             on_change=lambda: _take_answer(lesson.key, st.session_state[key]),
         )
-        if lesson.key in answers:
+        if is_answered(lesson):
             _show_answer(lesson, answers[lesson.key])
         else:
             st.button("Skip to the answer", key="learn skip", on_click=_take_answer, args=(lesson.key, None))
@@ -51,8 +56,8 @@ def _take_answer(key: str, choice: int | None) -> None:
 def _show_answer(lesson: Lesson, choice: int | None) -> None:
     right = lesson.choices[lesson.right]
     if choice == lesson.right:
-        st.success(f"**Yes: {right}.** {lesson.answer}", icon=":material/check_circle:")
+        st.success(f"**Yes: {right}.**", icon=":material/check_circle:")
     elif choice is None:
-        st.info(f"**The answer: {right}.** {lesson.answer}", icon=":material/lightbulb:")
+        st.info(f"**The answer: {right}.**", icon=":material/lightbulb:")
     else:
-        st.info(f"**Not yet, though many believe it. The answer: {right}.** {lesson.answer}", icon=":material/lightbulb:")
+        st.info(f"**Not yet, though many believe it. The answer: {right}.**", icon=":material/lightbulb:")

@@ -10,8 +10,18 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.cards.cards import FILES, WHERE, Cards
-from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, is_among, take_columns
+from dpviz.app.cards.chosen_files import (
+    ChosenFiles,
+    FileKind,
+    choose_files,
+    count_chosen,
+    data_of_files,
+    find_public_extent,
+    is_among,
+    take_columns,
+)
 from dpviz.app.cards.columns import choose_point_columns, find_point_columns, lacking_place, lacks_count
+from dpviz.app.cards.extent import drop_extent, take_extent
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
@@ -71,6 +81,8 @@ class Declared:
 
 def points_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
+    if cards.curates:
+        drop_extent(POINTS, "domain")
     source = choose_source(POINTS)
     if source == "sample":
         return _choose_sample(cards)
@@ -156,14 +168,17 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     options = {**dict(chosen_files.written), **choose_point_columns(POINTS, about, key)}
     columns = [name for name in about.columns if name not in options.values()]
     unit = ask_whom(POINTS, UnitQuestion(noun="record", columns=columns, key=f"{mode} {key}"), about.person, cards)
+    is_public, lacks = are_public(POINTS, chosen_files.digest), lacking_place(about, options)
+    if is_public and not lacks and not cards.curates:
+        take_extent(POINTS, "domain", chosen_files.digest, find_public_extent(chosen_files, options), crs="")
     where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(is_among, chosen_files))
     bad_rows = leave_out_bad_rows(POINTS, "a missing or unreadable")
     bound, kind = (unit or {}).get("contributions", 1), None if unit is None else "person" if "person" in unit else "record"
     open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, outline=where.outline, unit=kind, bound=bound)
-    if lacks := lacking_place(about, options):
+    if lacks:
         cards.ask(FILES, lacks)
     no_count = unit is not None and lacks_count("record", about, {**options, **unit}, cards)
-    if not are_public(POINTS, chosen_files.digest):
+    if not is_public:
         return open_questions
     if where.domain is None or where.needs_crs or unit is None or lacks or no_count:
         return open_questions

@@ -76,8 +76,8 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
     outline: Rings = []
     with cards.where:
         typed = _choose_crs() if asks_for_crs else None
+        choose_place(POINTS, "domain", take_box)
         if cards.curates:
-            choose_place(POINTS, "domain", take_box)
             outline = choose_outline(is_private, _declare)
         declared = _choose_domain(typed or file_crs)
         if cards.curates:  # by the polygons around which the domain was declared
@@ -85,19 +85,14 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
         else:
             masked = ask_study_area(*study_area_answer(), declared, is_private)
         domain = masked.domain
-        boxes = _offer_candidates(typed) if cards.curates and asks_for_crs and not typed else ()
+        boxes = _offer_candidates(typed) if asks_for_crs and not typed else ()
     needs_crs = asks_for_crs and not typed and not (domain is not None and domain.crs is None)
     if needs_crs:
         cards.ask(WHERE, "Say which CRS the coordinates are in.")
     if declared is not None and domain is None:
         cards.ask(WHERE, masked.asks)
     elif domain is None and not (needs_crs and _bounds() is not None):
-        text = (
-            "Drag a box on the map, or type the bounds of the domain."
-            if cards.curates
-            else "Declare the domain: west, south, east and north."
-        )
-        cards.ask(WHERE, text)
+        cards.ask(WHERE, "Drag a box on the map, or type the bounds of the domain.")
     return Where(crs=typed, domain=domain, needs_crs=needs_crs, boxes=boxes, outline=outline, study_area=masked.file)
 
 
@@ -173,8 +168,8 @@ def _take_place(at: tuple[float, float], take: Callable[[Bounds], None], km: flo
 
 
 def _choose_domain(crs: str | None) -> Domain | None:
-    """Ask for the bounds of the domain, which are public and never computed from the file; None while they are missing or wrong."""
-    domain_help = "A public rectangle. It is never taken from the data: their extent is private."
+    """Ask for the bounds of the domain, which are public; None while they are missing or wrong."""
+    domain_help = "A public rectangle. It is never taken from private data, whose extent would be private, too."
     shown = widget_for("frame", POINTS.draft.domain.frame or OWN_BOUNDS, _take_frame)
     st.selectbox("Domain", list(FRAMES), help=domain_help, **shown)
     frame = FRAMES[POINTS.draft.domain.frame or OWN_BOUNDS]
@@ -248,10 +243,13 @@ def _offer_candidates(typed: str | None) -> tuple[DeclaredBox, ...]:
 
 def _declared_degrees(bounds: Bounds | None, domain_crs: str) -> Bounds | None:
     """Return west, south, east and north in degrees of the domain as it is declared so far; None while that is not known."""
-    if bounds is None or domain_crs.lower() in ("", "none"):
-        return None
+    return None if bounds is None or domain_crs.lower() in ("", "none") else box_in_degrees(domain_crs, bounds)
+
+
+def box_in_degrees(crs: str, bounds: Bounds) -> Bounds | None:
+    """Return bounds in a CRS as a box in degrees; None if it has none there."""
     try:
-        west, south, east, north = Transformer.from_crs(domain_crs, WGS84, always_xy=True).transform_bounds(*bounds)
+        west, south, east, north = Transformer.from_crs(crs, WGS84, always_xy=True).transform_bounds(*bounds)
     except ProjError:
         return None
     return west, south, east, north
@@ -301,14 +299,14 @@ def _take_crs(name: str) -> None:
 
 
 def find_boxes(bounds: Bounds, near: tuple[float, float] | None) -> tuple[DeclaredBox, ...]:
-    """Find where a box would lie in degrees, for each CRS in whose area of use it lies.
+    """Find where a box would lie in degrees, for each CRS in whose area of use it lies. Numbers that can be degrees are no metres.
 
     Args:
         bounds: west, south, east, north as they were typed, in an unknown CRS.
         near: longitude and latitude of a place that the box should be near to; the zones of UTM are tried only then. None without one.
 
     >>> [box.name for box in find_boxes((4.7, 45.6, 5.0, 45.9), None)]
-    ['EPSG:4326', 'EPSG:3857', 'EPSG:27700']
+    ['EPSG:4326']
     >>> [box.name for box in find_boxes((635_000, 5_060_000, 655_000, 5_080_000), (4.84, 45.76))]
     ['EPSG:32631', 'EPSG:25831']
     """
@@ -323,13 +321,19 @@ def _box_in(name: str, bounds: Bounds, near: tuple[float, float] | None) -> Decl
         west, south, east, north = transformer.transform_bounds(*bounds)
     except (ProjError, ValueError):
         return None
-    area = transformer.source_crs.area_of_use if transformer.source_crs is not None else None
+    crs = transformer.source_crs
+    area = None if crs is None or (_can_be_degrees(bounds) and not crs.is_geographic) else crs.area_of_use
     if area is None or not np.isfinite([west, south, east, north]).all():
         return None
     x, y = (west + east) / 2, (south + north) / 2
     is_used = area.west <= x <= area.east and area.south <= y <= area.north and west < east and south < north
     is_near = near is None or max(abs(x - near[0]), abs(y - near[1])) <= _NEAR_DEGREES
     return DeclaredBox(name=name, bounds=(west, south, east, north)) if is_used and is_near else None
+
+
+def _can_be_degrees(bounds: Bounds) -> bool:
+    west, south, east, north = map(abs, bounds)
+    return max(west, east) <= _MOST_DEGREES / 2 and max(south, north) <= _MOST_DEGREES / 4
 
 
 def nearest_town(longitude: float, latitude: float) -> str:

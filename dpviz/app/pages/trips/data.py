@@ -13,7 +13,7 @@ from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
 from dpviz.app.cards.columns import NONE, ask_pair, choose_count, lacks_count, pick, pick_of
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.cards.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
+from dpviz.app.cards.regions_file import ask_for_regions, choose_regions, describe_regions, is_chosen, make_regions_part
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
 from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, upload_types
@@ -121,8 +121,9 @@ def _choose_files(cards: Cards) -> Declared:
     st.toggle("Destinations have regions of their own", help=apart_help, **TRIPS.widget("draft", "destinations", "trips apart", **keep))
     if cards.curates:
         _drop_files(cards, apart=apart)
-    regions = choose_regions(TRIPS, "regions", "Regions file")
-    ends = choose_regions(TRIPS, "ends", "Regions of the destinations", part="destinations") if apart else regions
+    regions = choose_regions(TRIPS, cards, "regions", "Regions file")
+    ends = choose_regions(TRIPS, cards, "ends", "Regions of the destinations", part="destinations") if apart else regions
+    roles = ("regions", "ends") if apart else ("regions",)
     about = f"{say_tables()}: origin, destination and count, LODES, or a wide matrix."
     named = TRIPS.draft.uploaded.path
     ask = partial(
@@ -143,10 +144,11 @@ def _choose_files(cards: Cards) -> Declared:
             cards.where.caption(describe_regions(each.regions))
     if both is None or chosen_files is None:
         file, has_records = "a file of trips between them: origin, destination, count", chosen_files is not None
-        ask_for_regions(cards, file, "trips", has_regions=both is not None, has_records=has_records)
+        has_regions = all(map(is_chosen, roles))
+        ask_for_regions(cards, file, "trips", has_regions=has_regions, has_records=has_records)
         return Declared(regions=both)
     if TRIPS.draft.mode == CURATE:
-        for role in ("regions", "ends") if apart else ("regions",):
+        for role in roles:
             refuse_as_regions(chosen_files, role)
     return _ask_and_count(chosen_files, both, cards)
 
