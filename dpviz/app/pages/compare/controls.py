@@ -39,6 +39,7 @@ def compare_data() -> CompareData | None:
         "mechanisms": (),
         "settings": {},
         "workload": "",
+        "target": None,
         "picked": (),
         "level": None,
         "study_area": EVERYWHERE,

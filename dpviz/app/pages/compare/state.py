@@ -36,7 +36,7 @@ from dpviz.view.trips_drawing import RELEASED
 
 SAMPLE, OWN = "sample", "own"
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
-MOST_CONFIGURATIONS = 24
+MOST_CONFIGURATIONS, LARGEST_TARGET = 24, 1e12
 MOST_ZOOM, MOST_LEVELS = 6, 16  # finest zoom level of the maps of points, and most levels of regions that a link may name
 JOB = "study"
 NOISE = "noise"
@@ -67,6 +67,7 @@ class CompareConfig:
         seed: seed of the noise and of the random queries.
         figure: key of the figure that is shown, one of `FIGURES`; the usual one is shown instead if it is for the other kind of data.
         workload: name of the workload that is shown; empty for the usual one of the figure.
+        target: the error that is wanted, in the unit of the figure; None for the usual one.
         picked: up to four pairs of configuration and epsilon, whose releases are shown side by side.
         looks: by key of a mechanism, its variants in the order in which they first appeared, which gives them their colours; see
             `dpviz.app.pages.compare.looks`.
@@ -82,6 +83,7 @@ class CompareConfig:
     view_parts: ClassVar[tuple[str, ...]] = (
         "figure",
         "workload",
+        "target",
         "picked",
         "looks",
         "shown",
@@ -108,6 +110,7 @@ class CompareConfig:
     seed: int = 0
     figure: str = "n3"
     workload: str = ""
+    target: float | None = None
     picked: tuple[Pick, ...] = ()
     looks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     shown: str = RELEASED
@@ -240,6 +243,7 @@ class CompareConfig:
             "seed": number_reader(0, 2**53 - 1, int),
             "figure": choice_reader(*FIGURES),
             "workload": str,
+            "target": number_reader(0, LARGEST_TARGET, float),
             "picked": _read_picks,
             "looks": _read_looks,
             "shown": choice_reader(*SHOWN),
@@ -382,6 +386,18 @@ def is_current(study_job: StudyJob, data: CompareData | None) -> bool:
     """Return whether a study is the one that is chosen on the left, on the data chosen there; `data` is None while they are missing."""
     config, data_of_study = study_job.of.config
     return bool(data is not None and config.same_study(COMPARE.config()) and data.key == data_of_study.key)
+
+
+def changed_parts(before: CompareConfig, now: CompareConfig) -> list[str]:
+    """List in words what of the runs differs between two studies, but for their data."""
+    words = {
+        "mechanisms": ("chosen", "settings"),
+        "ε": ("low", "high", "steps"),
+        "δ": ("delta",),
+        "repeats": ("repeats",),
+        "seed": ("seed",),
+    }
+    return [word for word, names in words.items() if any(getattr(before, name) != getattr(now, name) for name in names)]
 
 
 def is_in_address(study_job: StudyJob) -> bool:
