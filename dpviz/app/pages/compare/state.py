@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import chain
@@ -16,8 +16,11 @@ import streamlit as st
 
 from dpviz.app.jobs.study import StudyJob
 from dpviz.app.server.class_limits import refuse_large_study
+from dpviz.app.server.class_mode import is_class
 from dpviz.app.session.page_state import ConfigState
+from dpviz.app.session.widgets import check_link, to_query
 from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_settings
+from dpviz.app.state.toml import file_name
 from dpviz.app.state.values import EVERYWHERE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, STUDY_AREAS
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
@@ -35,9 +38,12 @@ from dpviz.view.study_figures import FIGURES
 from dpviz.view.trips_drawing import RELEASED
 
 SAMPLE, OWN = "sample", "own"
+NOTHING = "nothing"
+"""The sample of a link whose data are not known here."""
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS, LARGEST_TARGET = 24, 1e12
 MOST_ZOOM, MOST_LEVELS = 6, 16  # finest zoom level of the maps of points, and most levels of regions that a link may name
+LONGEST_NAME = 120  # characters of the name of a file in a link
 JOB = "study"
 NOISE = "noise"
 """The name under which the noise is varied, as a setting is."""
@@ -52,8 +58,9 @@ class CompareConfig:
 
     Attributes:
         kind: "Points", "Trips" or "Areas".
-        source: "sample", or "own": public data as loaded in Teach; a link always opens a sample.
-        sample: key of the sample; empty for the usual one.
+        source: "sample", or "own": public data as loaded in Teach.
+        file: name of the file of own data that a link says; "" without one.
+        sample: key of the sample; empty for the usual one, and `NOTHING` after a link whose data are not known here.
         order: order of the lattice on which a sample of points is counted.
         study_area: where people of a sample of points can be, one of `STUDY_AREAS`; a link that says "file" asks for the file of polygons.
         mechanisms: keys of the compared mechanisms; empty for the usual ones.
@@ -81,6 +88,7 @@ class CompareConfig:
     """
 
     view_parts: ClassVar[tuple[str, ...]] = (
+        "file",
         "figure",
         "workload",
         "target",
@@ -94,9 +102,12 @@ class CompareConfig:
         "study",
     )
     """Parts that do not change which releases are made."""
+    data_parts: ClassVar[tuple[str, ...]] = ("kind", "source", "file", "sample", "order", "study_area")
+    """Parts that say on which data a study is made: without them no other data take their place."""
 
     kind: str = POINT_FAMILY.title
     source: str = SAMPLE
+    file: str = ""
     sample: str = ""
     order: int = 8
     study_area: str = EVERYWHERE
@@ -219,17 +230,21 @@ class CompareConfig:
         return self.same_study(CompareConfig(kind=self.kind))
 
     def misfits(self) -> list[str]:
-        """Return the names of parameters that can be read, but do not fit the others: a repeat or level that a study of them lacks."""
+        """Return the names of parameters that can be read, but do not fit the others, such as a repeat that a study of them lacks."""
         zooms = min(self.order, MOST_ZOOM)
         levels = MOST_LEVELS if self.level is None else self.compared.most_levels(self.chosen_sample) or MOST_LEVELS
         shown = {"repeat": (self.repeat, self.repeats), "zoom": (self.zoom, zooms), "level": (self.level, levels)}
-        return [name for name, (number, most) in shown.items() if number is not None and number > most]
+        found = [name for name, (number, most) in shown.items() if number is not None and number > most]
+        found += ["sample"] if self.sample and self.sample not in self.compared.samples else []
+        return [*found, "file"] if self.file and self.source != OWN else found
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:
         """Return the reader of each parameter of a link."""
         return {
             "kind": choice_reader(*list_kinds()),
+            "source": choice_reader(OWN),
+            "file": _read_file,
             "sample": choice_reader(*(key for family in FAMILIES.values() for key in family.compared.samples)),
             "order": number_reader(1, LARGEST_ORDER, int),
             "study_area": choice_reader(*STUDY_AREAS),
@@ -260,7 +275,34 @@ def list_kinds() -> tuple[str, ...]:
     return tuple(family.title for family in FAMILIES.values())
 
 
-COMPARE = ConfigState(key="compare config", kind=CompareConfig, families=FAMILIES.values())
+@dataclass(frozen=True, kw_only=True)
+class CompareState(ConfigState):
+    """The state of the Compare page, whose links never open other data than those that they say."""
+
+    def read(self, link: Mapping[str, str]) -> tuple[CompareConfig, str]:
+        """Return the configuration of a link; without data if these are not known here, or are a file, which a class does not have."""
+        config, names = check_link(self.kind, link)
+        lost = [name for name in names if name in CompareConfig.data_parts]
+        if not lost and not (is_class() and config.source == OWN):
+            return super().read(link)
+        text = f"Not understood in this link: {list_words(names)}. " if names else "A class has samples only. "
+        return replace(config, source=SAMPLE, file="", sample=NOTHING, study=""), f"{text}No data are chosen: choose them on the left."
+
+    def query(self) -> dict[str, str]:
+        """Return the parameters of a link; own data are named while they are declared public in this session."""
+        config: CompareConfig = self.config()
+        loaded = config.offered_data() if config.source == OWN and not config.file else None
+        return to_query(config if loaded is None else replace(config, file=file_of(loaded)))
+
+
+def file_of(loaded: Any) -> str:
+    """Return the name of the file of data that were declared public, without its folder; "" if there is none that a link can carry."""
+    part = loaded.source.data_part
+    said = part.trips or part.points or ""
+    return file_name(said if isinstance(said, str) else said[0])[:LONGEST_NAME]
+
+
+COMPARE = CompareState(key="compare config", kind=CompareConfig, families=FAMILIES.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -445,6 +487,12 @@ def _read_keys(text: str) -> tuple[str, ...]:
     if not isinstance(keys, list) or not keys or not {*keys} <= {*COMPARE.mechanisms}:
         raise ValueError
     return tuple(dict.fromkeys(keys))
+
+
+def _read_file(text: str) -> str:
+    if not text.strip() or len(text) > LONGEST_NAME:
+        raise ValueError
+    return text
 
 
 def _read_picks(text: str) -> tuple[Pick, ...]:
