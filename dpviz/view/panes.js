@@ -672,6 +672,7 @@ function label(canvas) {
   canvas.headsAt = "";
   scene.panes.forEach((pane, i) => {
     const head = add(canvas.heads, "div", "head"), words = [pane.title, pane.about, pane.note], first = add(head, "div", "first", { title: words.filter(Boolean).join(". ") });
+    if (pane.mark) add(first, "i", "mark", { "aria-hidden": "true" }).style.background = pane.mark;
     ["title", "about", "note"].forEach((name, k) => { if (words[k]) add(first, k ? "span" : "b", name).textContent = words[k]; });
     legend(head, scene.fills ? ownLegend(scene.panes, i) : pane.legend);
   });

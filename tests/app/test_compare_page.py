@@ -724,6 +724,17 @@ class TestColours:
             looks = looks_by_label(dict(zip(map(str, shown), shown, strict=True)), POINT_FAMILY, kept)
             assert len(set(looks.values())) == 24
 
+    def test_maps_have_the_colours_of_the_chart_beside_their_titles(self, done):
+        app = fine(picking(done, ("Every cell (Identity)", 0.1), ("Quadtree", 2.0)))
+        color = charts(app)[0]["layer"][-1]["encoding"]["color"]["scale"]
+        by_label = dict(zip(color["domain"], color["range"], strict=True))
+        marks = {pane["title"]: pane["mark"] for pane in scene(app)[0]["panes"]}
+        assert marks == {
+            "True records": "",
+            "Every cell (Identity), ε 0.1": by_label["Every cell (Identity)"],
+            "Quadtree, ε 2": by_label["Quadtree"],
+        }
+
     @pytest.mark.parametrize("looks", ['{"rm":["00000000"]}', '{"quadtree":["<b>"]}', '["quadtree"]', "1"])
     def test_looks_of_a_link_that_make_no_sense_are_passed_over(self, looks):
         assert read_link(CompareConfig, {"looks": looks}) == CompareConfig()
