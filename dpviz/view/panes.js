@@ -218,9 +218,10 @@ function arrange(canvas) {
   drawBox(canvas);
 }
 
+// deck.gl also reports a camera when a map gets another size, as after it was hidden: only what a person does is a move.
 function moveCamera(canvas, viewId, state, interaction) {
   const place = canvas.places[Number(viewId)];
-  if (!place || isHidden(canvas)) return;
+  if (!place || isHidden(canvas) || !Object.values(interaction ?? {}).some(Boolean)) return;
   const longitude = state.longitude - degrees(shift(canvas, place), state.zoom), { camera } = canvas;
   const moved = Math.hypot(longitude - camera.longitude, state.latitude - camera.latitude, state.zoom - camera.zoom) > 1e-9;
   if (moved) setCamera(canvas, { longitude, latitude: state.latitude, zoom: state.zoom });

@@ -25,9 +25,9 @@ function create(root) {
   return line;
 }
 
-// The chart may be drawn after the line, and is drawn anew with each change.
+// The chart may be drawn after the line, and is drawn anew with each change: what holds both is watched.
 function watch(line) {
-  const chart = document.querySelector(line.data.chart);
+  const chart = document.querySelector(line.data.around);
   if (!chart || chart === line.chart) return;
   line.chart = chart;
   line.changes.observe(chart, { attributes: true, childList: true, subtree: true });

@@ -32,12 +32,12 @@ _line = st.components.v2.component("dpviz_target_line", html=_HTML, css=_CSS, js
 
 
 def target_line(
-    chart: str, error: float, ends: tuple[float, float], unit: str, *, key: str, scale: Scale, on_move: Callable[[float], object]
+    around: str, error: float, ends: tuple[float, float], unit: str, *, key: str, scale: Scale, on_move: Callable[[float], object]
 ) -> None:
     """Lay the line over a chart.
 
     Args:
-        chart: a CSS selector of the element that holds the chart.
+        around: a CSS selector of the container of the line and the chart alone.
         error: where the line is.
         ends: of the vertical axis of the chart.
         unit: of the error.
@@ -51,5 +51,5 @@ def target_line(
         if isinstance(moved, int | float) and not isinstance(moved, bool) and math.isfinite(moved) and moved >= 0:
             on_move(float(moved))
 
-    data = {"chart": chart, "error": error, "ends": list(ends), "unit": unit, "scale": scale}
+    data = {"around": around, "error": error, "ends": list(ends), "unit": unit, "scale": scale}
     _line(key=key, data=data, height="content", on_moved_change=carry_out(take))

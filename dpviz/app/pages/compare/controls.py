@@ -65,7 +65,8 @@ def compare_data() -> CompareData | None:
         return _own_data(config)
     known, shown = config.compared.samples, None if config.sample == NOTHING else config.chosen_sample
     widget = widget_for(f"compare sample {config.kind}", shown, lambda key: COMPARE.change(sample=key, workload="", level=None))
-    st.selectbox("Sample", list(known), None, lambda name: known[name].title, placeholder="Choose a sample", **widget)
+    options: dict[str, Any] = {"index": None, "placeholder": "Choose a sample"} if shown is None else {}
+    st.selectbox("Sample", list(known), format_func=lambda name: known[name].title, **options, **widget)
     if shown is None:
         return None
     about = known[config.chosen_sample]

@@ -115,8 +115,7 @@ _STYLE = (  # no fading while a study runs; the buttons of the chart lie in its 
     "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }"
     ".st-key-study [data-testid='stElementToolbar'] { top: 0 !important; }</style>"
 )
-_GREY = "<style>.st-key-results { filter: grayscale(1); opacity: 0.65; }</style>"
-_CHART = ".st-key-study [data-testid='stVegaLiteChart']"
+_GREY = "<style>.st-key-results { filter: grayscale(1); opacity: 0.8; }</style>"
 _STATE_WORDS = {"stopping": "Stopping", "stopped": "Stopped", "done": "Done", "failed": "Failed"}
 TABS = MAPS, LEVELS, SIZES, PARTS_TAB, TIME, TABLE = (
     "On the map",
@@ -377,7 +376,8 @@ def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: Study
     with st.container(key="chart", gap=None):
         ends = ends_with_target(rows, target.error, scale)
         unit = figure_unit(figure, data, workload)
-        target_line(_CHART, target.error, ends, unit, key="compare line", scale=scale, on_move=lambda error: COMPARE.change(target=error))
+        moved: dict[str, Any] = {"key": "compare line", "scale": scale, "on_move": lambda error: COMPARE.change(target=error)}
+        target_line(".st-key-chart", target.error, ends, unit, **moved)
         chart_state = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     about = figure_about(figure, data, workload)
     st.html(
