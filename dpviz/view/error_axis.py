@@ -50,7 +50,7 @@ def axis_ends(rows: pd.DataFrame, columns: Sequence[str], scale: Scale) -> tuple
         return 0.0, 100.0
     if scale == LOG:
         drawn, ticks = prepare_log_axis(rows, columns)
-        return ticks[0], float(drawn[[f"{column} drawn" for column in columns]].max(axis=None))
+        return ticks[0], float(np.nanmax(drawn[[f"{column} drawn" for column in columns]].to_numpy(np.float64)))
     values = rows[list(columns)].clip(lower=0.0).to_numpy(np.float64)
     finite = values[np.isfinite(values)]
     least, most = (float(finite.min()), max(float(finite.max()), 1.0)) if finite.size else (0.0, 1.0)
@@ -59,10 +59,10 @@ def axis_ends(rows: pd.DataFrame, columns: Sequence[str], scale: Scale) -> tuple
 
 def axis_heights(values: Any, scale: Scale) -> Floats:
     """Return where values lie on the axis, up to its unit and its beginning; on a logarithmic axis zeros lie very low."""
-    values = np.asarray(values, np.float64)
-    if scale == PERCENT:
-        return values
-    return np.log1p(values) if scale == COUNT else np.log(np.maximum(values, _SMALLEST))
+    heights: Floats = np.asarray(values, np.float64)
+    if scale == LOG:
+        heights = np.log(np.maximum(heights, _SMALLEST))
+    return np.log1p(heights) if scale == COUNT else heights
 
 
 def _count_y(title: str, ticks: list[float], most: float, field: str) -> Any:

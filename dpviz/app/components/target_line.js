@@ -3,11 +3,12 @@ const STEP = 0.01, BIG = 0.1, PAUSE = 250;  // shares of the axis, and milliseco
 const UP = { log: Math.log, percent: (error) => error, count: Math.log1p }, DOWN = { log: Math.exp, percent: (height) => height, count: Math.expm1 };
 const lines = new WeakMap();
 
-export default function mount({ data, parentElement, setTriggerValue }) {
+// A move is a state with a number, not an event: an event may be lost where the page runs again at that moment.
+export default function mount({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector(".target");
   if (!lines.has(root)) lines.set(root, create(root));
   const line = lines.get(root);
-  Object.assign(line, { data, send: (error) => setTriggerValue("moved", error) });
+  Object.assign(line, { data, send: (error) => setStateValue("moved", { error, at: Date.now() }) });
   if (!line.dragged && !line.timer) line.error = data.error;
   watch(line);
   place(line);

@@ -48,8 +48,9 @@ def target_line(
 
     def take() -> None:
         moved = st.session_state[key].get("moved")
-        if isinstance(moved, int | float) and not isinstance(moved, bool) and math.isfinite(moved) and moved >= 0:
-            on_move(float(moved))
+        error = moved.get("error") if isinstance(moved, dict) else None
+        if isinstance(error, int | float) and not isinstance(error, bool) and 0 <= error < math.inf:
+            on_move(float(error))
 
     data = {"around": around, "error": error, "ends": list(ends), "unit": unit, "scale": scale}
     _line(key=key, data=data, height="content", on_moved_change=carry_out(take))

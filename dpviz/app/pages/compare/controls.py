@@ -22,7 +22,6 @@ from dpviz.app.pages.compare.state import (
     SAMPLE,
     CompareConfig,
     CompareData,
-    file_of,
     list_kinds,
 )
 from dpviz.app.server.class_mode import is_class
@@ -85,8 +84,8 @@ def _own_data(config: CompareConfig) -> CompareData | None:
             f"{said}Load {it} on the {config.kind} page in Teach, and confirm there that it is public: then it can be compared on here."
         )
         return None
-    if config.file not in ("", file_of(data)):
-        st.warning(f"{said}In Teach, “{markdown(file_of(data))}” is loaded.")
+    if config.file not in ("", config.offered_file()):
+        st.warning(f"{said}In Teach, “{markdown(config.offered_file())}” is loaded.")
         st.button("Compare on the file that is loaded", on_click=lambda: COMPARE.change(file=""), width="stretch")
         return None
     st.caption(f"{data.title}: declared to be already public.")

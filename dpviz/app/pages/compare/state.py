@@ -19,8 +19,7 @@ from dpviz.app.server.class_limits import refuse_large_study
 from dpviz.app.server.class_mode import is_class
 from dpviz.app.session.page_state import ConfigState
 from dpviz.app.session.widgets import check_link, to_query
-from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_settings
-from dpviz.app.state.toml import file_name
+from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_file_name, read_settings
 from dpviz.app.state.values import EVERYWHERE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, STUDY_AREAS
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
@@ -43,7 +42,6 @@ NOTHING = "nothing"
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS, LARGEST_TARGET = 24, 1e12
 MOST_ZOOM, MOST_LEVELS = 6, 16  # finest zoom level of the maps of points, and most levels of regions that a link may name
-LONGEST_NAME = 120  # characters of the name of a file in a link
 JOB = "study"
 NOISE = "noise"
 """The name under which the noise is varied, as a setting is."""
@@ -146,6 +144,11 @@ class CompareConfig:
         page = self.family.page
         return None if page is None else page.state.offered_data()
 
+    def offered_file(self) -> str:
+        """Return the name of the file of these data, which a link may carry; "" if there are none."""
+        page = self.family.page
+        return "" if page is None else str(page.state.offered_file())
+
     @property
     def offered(self) -> dict[str, type[AnyMechanism]]:
         """Mechanisms for this kind of data."""
@@ -244,7 +247,7 @@ class CompareConfig:
         return {
             "kind": choice_reader(*list_kinds()),
             "source": choice_reader(OWN),
-            "file": _read_file,
+            "file": read_file_name,
             "sample": choice_reader(*(key for family in FAMILIES.values() for key in family.compared.samples)),
             "order": number_reader(1, LARGEST_ORDER, int),
             "study_area": choice_reader(*STUDY_AREAS),
@@ -291,15 +294,7 @@ class CompareState(ConfigState):
     def query(self) -> dict[str, str]:
         """Return the parameters of a link; own data are named while they are declared public in this session."""
         config: CompareConfig = self.config()
-        loaded = config.offered_data() if config.source == OWN and not config.file else None
-        return to_query(config if loaded is None else replace(config, file=file_of(loaded)))
-
-
-def file_of(loaded: Any) -> str:
-    """Return the name of the file of data that were declared public, without its folder; "" if there is none that a link can carry."""
-    part = loaded.source.data_part
-    said = part.trips or part.points or ""
-    return file_name(said if isinstance(said, str) else said[0])[:LONGEST_NAME]
+        return to_query(replace(config, file=config.offered_file()) if config.source == OWN and not config.file else config)
 
 
 COMPARE = CompareState(key="compare config", kind=CompareConfig, families=FAMILIES.values())
@@ -487,12 +482,6 @@ def _read_keys(text: str) -> tuple[str, ...]:
     if not isinstance(keys, list) or not keys or not {*keys} <= {*COMPARE.mechanisms}:
         raise ValueError
     return tuple(dict.fromkeys(keys))
-
-
-def _read_file(text: str) -> str:
-    if not text.strip() or len(text) > LONGEST_NAME:
-        raise ValueError
-    return text
 
 
 def _read_picks(text: str) -> tuple[Pick, ...]:
