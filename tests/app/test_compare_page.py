@@ -573,7 +573,7 @@ class TestStudy:
         (widget,) = [each for each in (*app.selectbox, *app.number_input) if each.key == key]
         fine(widget.set_value(value).run())
         assert is_grey(app)
-        assert f"{reason} Start the study above" in texts(app).replace("*Start the study*", "Start the study")
+        assert f"In grey: {reason} The button above makes the one that is chosen on the left." in texts(app)
         assert not app.button(key="draw").disabled
         assert charts(app)
         app.session_state["compare config"] = before

@@ -283,9 +283,10 @@ def _describe_change(study_job: StudyJob, data: CompareData) -> str:
     if is_current(study_job, data):
         return ""
     config, of_study = study_job.of.config
-    parts = [] if config.kind == COMPARE.config().kind and data.key == of_study.key else [f"other data, *{markdown(of_study.title)}*"]
-    parts += [f"another {name}" if name in ("seed", "δ") else f"other {name}" for name in changed_parts(config, COMPARE.config())]
-    return f"In grey: this study has {list_words(parts)}. *Start the study* above makes the one that is chosen on the left."
+    parts = [f"another {name}" if name in ("seed", "δ") else f"other {name}" for name in changed_parts(config, COMPARE.config())]
+    if data.key != of_study.key or not parts:
+        parts.insert(0, f"other data, *{markdown(of_study.title)}*")
+    return f"In grey: this study has {list_words(parts)}. The button above makes the one that is chosen on the left."
 
 
 def _show_results(study_job: StudyJob, note: str) -> None:
