@@ -23,6 +23,7 @@ METRICS = ("n3", "mae", "mean20", "median20")
 KEYS = ("label", "mechanism", "private", "status", "settings", "epsilon", "delta", "workload")
 CONFIDENCE = 0.95
 BAND = (0.1, 0.9)
+_SUMMARY = ("figure", "runs", "mean", "stddev", "low", "high", "p10", "p90", "least", "most")
 _MOST_LISTED = 6  # missing columns that a message names
 _TEXTS = csv.ConvertOptions(column_types={"study": pa.string(), "run": pa.string(), "label": pa.string()})
 _NO_FIGURES = {*KEYS, "study", "repeat", "run", "questions", "package", "dpviz", "numpy", "python", "accounting", "link"}
@@ -183,7 +184,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row per label, epsilon, workload and metric, in the table's order: `KEYS`, figure (the metric), runs, mean, stddev, low and
-        high (95 % confidence interval of the mean by Student's t; NaN for a single run), p10 and p90 (percentiles of the runs).
+        high (95 % confidence interval of the mean by Student's t; NaN for a single run), p10 and p90 (percentiles of the runs), least and
+        most (of the runs).
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -196,15 +198,14 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     figures = [name for name in table.columns if name not in _NO_FIGURES]
     long = table.melt(id_vars=[*KEYS], value_vars=figures, var_name="figure", value_name="value").dropna(subset="value")
     if not len(long):
-        return pd.DataFrame(columns=[*KEYS, "figure", "runs", "mean", "stddev", "low", "high", "p10", "p90"])
+        return pd.DataFrame(columns=[*KEYS, *_SUMMARY])
     grouped = long.groupby([*KEYS, "figure"], sort=False, observed=True)["value"]
-    table_of_means = grouped.agg(runs="size", mean="mean", stddev="std").reset_index()
+    table_of_means = grouped.agg(runs="size", mean="mean", stddev="std", least="min", most="max").reset_index()
     for name, share in zip(("p10", "p90"), BAND, strict=True):
         table_of_means[name] = grouped.quantile(share).to_numpy()
     runs = table_of_means["runs"].to_numpy()
     width = scipy.special.stdtrit(np.maximum(runs - 1, 1), (1 + CONFIDENCE) / 2) * table_of_means["stddev"] / np.sqrt(runs)
-    ordered = ["figure", "runs", "mean", "stddev", "low", "high", "p10", "p90"]
-    return table_of_means.assign(low=table_of_means["mean"] - width, high=table_of_means["mean"] + width)[[*KEYS, *ordered]]
+    return table_of_means.assign(low=table_of_means["mean"] - width, high=table_of_means["mean"] + width)[[*KEYS, *_SUMMARY]]
 
 
 def frontier(points: pd.DataFrame) -> pd.DataFrame:

@@ -123,6 +123,7 @@ class Pane:
             where the number is not 0.
         legend: of its colours.
         note: what the map simplifies or leaves out; "" if nothing.
+        mark: colour of what it shows in a chart beside it, such as "#0b6e8f"; "" if none.
         cells: name of the rectangles in `Scene.cells`; "" for a picture.
         shades: (k,) index of each rectangle's colour in the palette.
         palette: (c, 4) red, green, blue, alpha.
@@ -140,6 +141,7 @@ class Pane:
     words: str
     legend: Legend
     note: str = ""
+    mark: str = ""
     cells: str = ""
     shades: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     palette: Colors = field(default_factory=lambda: np.zeros((0, 4), np.uint8))
@@ -471,7 +473,7 @@ def _pack_pane(pane: Pane, place: int) -> bytes:
 
 def _describe_pane(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """Return what is said of a pane, and add its arrays to `arrays`."""
-    about: dict[str, Any] = {name: getattr(pane, name) for name in ("title", "about", "words", "note", "cells")}
+    about: dict[str, Any] = {name: getattr(pane, name) for name in ("title", "about", "words", "note", "mark", "cells")}
     about["legend"] = asdict(pane.legend)
     if pane.areas:
         return about | _describe_trips(pane, place, arrays)

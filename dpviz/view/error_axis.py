@@ -10,12 +10,14 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from dpviz.arrays import Floats
 from dpviz.view.charts import FORMAT, choose_log_ticks, log_y, percent_y, prepare_log_axis
 
 Scale = Literal["log", "percent", "count"]
 LOG: Scale = "log"
 PERCENT: Scale = "percent"
 COUNT: Scale = "count"
+_SMALLEST = 1e-12
 
 
 def error_axis(rows: pd.DataFrame, columns: Sequence[str], title: str, scale: Scale = LOG) -> tuple[pd.DataFrame, Callable[[str], Any]]:
@@ -31,18 +33,36 @@ def error_axis(rows: pd.DataFrame, columns: Sequence[str], title: str, scale: Sc
         The table with a column "<name> drawn" for each, in which no value lies outside the axis; and a function that makes the y axis
         of such a column.
     """
+    low, high = axis_ends(rows, columns, scale)
     if scale == LOG:
         drawn, ticks = prepare_log_axis(rows, columns)
         return drawn, partial(log_y, title, ticks)
-    most = 100.0 if scale == PERCENT else None
-    drawn = rows.assign(**{f"{column} drawn": rows[column].clip(0.0, most) for column in columns})
+    drawn = rows.assign(**{f"{column} drawn": rows[column].clip(0.0, high if scale == PERCENT else None) for column in columns})
     if scale == PERCENT:
         return drawn, partial(percent_y, title)
-    values = drawn[[f"{column} drawn" for column in columns]].to_numpy(np.float64)
+    ticks = [*([0.0] if low < 1 else []), *choose_log_ticks(max(low, 1.0), high)]
+    return drawn, partial(_count_y, title, ticks, high)
+
+
+def axis_ends(rows: pd.DataFrame, columns: Sequence[str], scale: Scale) -> tuple[float, float]:
+    """Return the lower and the upper end of the axis of some columns; arguments as of `error_axis`."""
+    if scale == PERCENT:
+        return 0.0, 100.0
+    if scale == LOG:
+        drawn, ticks = prepare_log_axis(rows, columns)
+        return ticks[0], float(np.nanmax(drawn[[f"{column} drawn" for column in columns]].to_numpy(np.float64)))
+    values = rows[list(columns)].clip(lower=0.0).to_numpy(np.float64)
     finite = values[np.isfinite(values)]
     least, most = (float(finite.min()), max(float(finite.max()), 1.0)) if finite.size else (0.0, 1.0)
-    ticks = [*([0.0] if least < 1 else []), *choose_log_ticks(max(least, 1.0), most)]
-    return drawn, partial(_count_y, title, ticks, most)
+    return (0.0 if least < 1 else choose_log_ticks(least, most)[0]), most
+
+
+def axis_heights(values: Any, scale: Scale) -> Floats:
+    """Return where values lie on the axis, up to its unit and its beginning; on a logarithmic axis zeros lie very low."""
+    heights: Floats = np.asarray(values, np.float64)
+    if scale == LOG:
+        heights = np.log(np.maximum(heights, _SMALLEST))
+    return np.log1p(heights) if scale == COUNT else heights
 
 
 def _count_y(title: str, ticks: list[float], most: float, field: str) -> Any:

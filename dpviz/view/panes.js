@@ -218,9 +218,10 @@ function arrange(canvas) {
   drawBox(canvas);
 }
 
+// deck.gl also reports a camera when a map gets another size, as after it was hidden: only what a person does is a move.
 function moveCamera(canvas, viewId, state, interaction) {
   const place = canvas.places[Number(viewId)];
-  if (!place || isHidden(canvas)) return;
+  if (!place || isHidden(canvas) || !Object.values(interaction ?? {}).some(Boolean)) return;
   const longitude = state.longitude - degrees(shift(canvas, place), state.zoom), { camera } = canvas;
   const moved = Math.hypot(longitude - camera.longitude, state.latitude - camera.latitude, state.zoom - camera.zoom) > 1e-9;
   if (moved) setCamera(canvas, { longitude, latitude: state.latitude, zoom: state.zoom });
@@ -672,6 +673,7 @@ function label(canvas) {
   canvas.headsAt = "";
   scene.panes.forEach((pane, i) => {
     const head = add(canvas.heads, "div", "head"), words = [pane.title, pane.about, pane.note], first = add(head, "div", "first", { title: words.filter(Boolean).join(". ") });
+    if (pane.mark) add(first, "i", "mark", { "aria-hidden": "true" }).style.background = pane.mark;
     ["title", "about", "note"].forEach((name, k) => { if (words[k]) add(first, k ? "span" : "b", name).textContent = words[k]; });
     legend(head, scene.fills ? ownLegend(scene.panes, i) : pane.legend);
   });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -29,11 +30,11 @@ from dpviz.view.charts import (
     tooltip,
 )
 from dpviz.view.colors import ACCENT
-from dpviz.view.error_axis import LOG, error_axis
+from dpviz.view.error_axis import LOG, axis_ends, error_axis
 from dpviz.view.looks import MORE_COLORS, MORE_DASHES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dpviz.evaluation.split_objective import ObjectiveCurve
     from dpviz.view.error_axis import Scale
@@ -41,7 +42,19 @@ if TYPE_CHECKING:
 
     Looks = Mapping[str, Look]
 
-__all__ = ["PARTS", "PICKED", "error_by_epsilon", "legend_height", "parts_by_label", "seconds_by_label", "tiny_means_note"]
+__all__ = [
+    "PARTS",
+    "PICKED",
+    "Band",
+    "Target",
+    "choose_band",
+    "ends_with_target",
+    "error_by_epsilon",
+    "legend_height",
+    "parts_by_label",
+    "seconds_by_label",
+    "tiny_means_note",
+]
 
 Columns = tuple[str, str, str, str]
 
@@ -92,8 +105,9 @@ def lines_with_spread(
     extra: Any = None,
     scale: Scale = LOG,
     looks: Looks | None = None,
+    ends: tuple[str, str] | None = None,
 ) -> alt.LayerChart:
-    """Draw a line per series, with bars of one standard deviation over the runs.
+    """Draw a line per series, with bars of one standard deviation over the runs, or between two columns.
 
     Args:
         table: one row per point. CURATOR ONLY if it has errors.
@@ -104,12 +118,15 @@ def lines_with_spread(
         extra: further rows, each drawn as a large mark in the colour of its series.
         scale: of the axis of the measure, see `dpviz.view.error_axis`.
         looks: the look of each series; None for looks by their order.
+        ends: the columns between which the bars reach; None for one standard deviation each way.
     """
     x_column, series, measure, spread = columns
     rows = table if extra is None else pd.concat([table, extra], ignore_index=True)
-    deviation = rows[spread].fillna(0.0)
-    least = rows[measure] / 10 if scale == LOG else 0.0
-    rows = rows.assign(low=np.maximum(rows[measure] - deviation, least), high=rows[measure] + deviation)
+    if ends is None:
+        deviation, least = rows[spread].fillna(0.0), rows[measure] / 10 if scale == LOG else 0.0
+        rows = rows.assign(low=np.maximum(rows[measure] - deviation, least), high=rows[measure] + deviation)
+    else:
+        rows = rows.assign(low=rows[ends[0]], high=rows[ends[1]])
     drawn, make_y = error_axis(rows, [measure, "low", "high"], names[measure], scale)
     drawn, order = add_texts(drawn, list(names)), rows[series].unique().tolist()
     values = sorted(rows[x_column].unique().tolist())
@@ -164,12 +181,47 @@ def _curve_text(curve: ObjectiveCurve, unit: str) -> str:
 
 
 PICKED = "picked"
+FEWEST_FOR_SHARES = 10  # repeats from which the middle 80 % of them are shown
 PARTS = {"noise": "noise", "uniformity": "uniformity", "suppression": "suppression"}
 
 _PART_OPACITIES = (1.0, 0.45)
 _MOST_TICKS = 12
 _USUAL_WIDTH, _MOST_COLUMNS = 900, 3
+_SIDES = {"p10": "10 % under", "p90": "10 % over", "least": "least", "most": "largest"}
 _LEGEND_ROW, _ROWS_INCLUDED = 20, 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Band:
+    """What a band around means shows.
+
+    Attributes:
+        low: the column of its lower side.
+        high: the column of its upper side.
+        about: what lies between them, in words.
+    """
+
+    low: str
+    high: str
+    about: str
+
+
+def choose_band(rows: pd.DataFrame) -> Band:
+    """Choose what the bands of a chart show: the middle 80 % of the repeats, or, of fewer than `FEWEST_FOR_SHARES`, the range of all.
+
+    >>> choose_band(pd.DataFrame({"runs": [3, 3]})).about
+    'the least to the largest of 3 repeats, too few to say where most others would lie'
+
+    Args:
+        rows: from `dpviz.evaluation.tables.summary`, all those of the chart.
+    """
+    fewest, most = int(rows["runs"].min()), int(rows["runs"].max())
+    if fewest >= FEWEST_FOR_SHARES:
+        return Band(low="p10", high="p90", about="the middle 80 % of the repeats")
+    if most == 1:
+        return Band(low="least", high="most", about="none, since one repeat has no spread")
+    number = str(most) if fewest == most else f"{fewest} to {most}"
+    return Band(low="least", high="most", about=f"the least to the largest of {number} repeats, too few to say where most others would lie")
 
 
 def legend_height(labels: list[str], height: int) -> int:
@@ -181,6 +233,25 @@ def legend_height(labels: list[str], height: int) -> int:
     """
     columns = min(max(_USUAL_WIDTH // entry_width(labels), 1), _MOST_COLUMNS)
     return height + _LEGEND_ROW * max(math.ceil(len(labels) / columns) - _ROWS_INCLUDED, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """An error that is wanted.
+
+    Attributes:
+        error: in the unit of the chart.
+        epsilons: by label, from which ε on the line of a configuration lies under it: 0 if it does at every ε, infinite if at none.
+    """
+
+    error: float
+    epsilons: Mapping[str, float]
+
+    @property
+    def reached(self) -> pd.DataFrame:
+        """The columns label and epsilon: where lines come down to it within the chart."""
+        pairs = [(label, epsilon) for label, epsilon in self.epsilons.items() if 0 < epsilon < math.inf]
+        return pd.DataFrame(pairs, columns=["label", "epsilon"])
 
 
 def tiny_means_note(rows: pd.DataFrame, scale: Scale = LOG) -> str:
@@ -200,8 +271,9 @@ def error_by_epsilon(
     height: int = 400,
     scale: Scale = LOG,
     looks: Looks | None = None,
+    target: Target | None = None,
 ) -> alt.LayerChart:
-    """Draw the error of all configurations against epsilon: means, bands over the repeats and the frontier. Points can be clicked.
+    """Draw the error of all configurations against epsilon: means, bands, the frontier and a target. Points can be clicked.
 
     Args:
         rows: from `dpviz.evaluation.tables.summary`, for one workload and one metric; of public data.
@@ -211,15 +283,20 @@ def error_by_epsilon(
         height: of the whole chart, in pixels; more where the legend is long.
         scale: of the axis of the metric, see `dpviz.view.error_axis`.
         looks: the look of each configuration; None for looks by their order.
+        target: a dashed line across the chart, with marks where the means come down to it; None for no line.
     """
-    drawn, make_y = error_axis(rows, ["mean", "p10", "p90"], what, scale)
+    band_of = choose_band(rows)
+    rows = rows if target is None else rows.assign(target=target.error)
+    drawn, make_y = error_axis(rows, _columns_drawn(rows), what, scale)
     names = {"label": "configuration", "epsilon": "ε", "mean": what, "low": "mean: 95 % from", "high": "mean: 95 % to"}
-    names |= {"p10": "runs: 10 % under", "p90": "runs: 10 % over", "runs": "runs"}
+    names |= {band_of.low: f"runs: {_SIDES[band_of.low]}", band_of.high: f"runs: {_SIDES[band_of.high]}", "runs": "runs"}
     order, drawn = rows["label"].unique().tolist(), add_texts(drawn, list(names))
     colors, dashes, shapes = _looks_of(order, looks)
     color = _look_channel(alt.Color, order, colors)
     base = alt.Chart(drawn).encode(x=_epsilon_axis(rows), color=color, tooltip=tooltip(names))
-    band = base.mark_area(opacity=0.18, aria=False).encode(y=make_y("p10 drawn"), y2="p90 drawn")
+    sides = make_y(f"{band_of.low} drawn"), f"{band_of.high} drawn"
+    band = base.mark_area(opacity=0.18, aria=False).encode(y=sides[0], y2=sides[1])
+    edges = [base.mark_line(strokeWidth=1, opacity=0.6, aria=False).encode(y=side) for side in (sides[0], make_y(sides[1]))]
     dash = _look_channel(alt.StrokeDash, order, dashes)
     line = base.mark_line(strokeWidth=2.2, aria=False).encode(y=make_y("mean drawn"), strokeDash=dash)
     picked = alt.selection_point(name=PICKED, fields=["label", "epsilon"], empty=True)
@@ -234,8 +311,33 @@ def error_by_epsilon(
     pairs = zip(best["label"], best["epsilon"], strict=True)
     on_frontier = ", ".join(f"{label} at {format_cell(epsilon)}" for label, epsilon in pairs) or "none"
     text = f"{what}: {describe_series(rows, 'label', 'epsilon', 'mean')}. On the frontier: {on_frontier}.{tiny_means_note(rows, scale)}"
-    layers = alt.layer(frontier_line, band, line, marks.add_params(picked))
-    return finish(layers, f"Error against ε, {workload}", text, legend_height(order, height))
+    layers = [frontier_line, band, *edges, line, marks.add_params(picked)]
+    if target is not None:
+        text += f" Target {format_cell(target.error)}: {describe_values(target.reached, 'label', 'epsilon')}."
+        layers += _target_layers(drawn, target, make_y, {"x": _epsilon_axis(rows), "color": color})
+    return finish(alt.layer(*layers), f"Error against ε, {workload}", text, legend_height(order, height))
+
+
+def ends_with_target(rows: pd.DataFrame, error: float, scale: Scale) -> tuple[float, float]:
+    """Return the ends of the vertical axis of `error_by_epsilon` with a target at this error."""
+    rows = rows.assign(target=error)
+    return axis_ends(rows, _columns_drawn(rows), scale)
+
+
+def _columns_drawn(rows: pd.DataFrame) -> list[str]:
+    band = choose_band(rows)
+    return ["mean", band.low, band.high, *(["target"] if "target" in rows else [])]
+
+
+def _target_layers(drawn: pd.DataFrame, target: Target, make_y: Callable[[str], Any], channels: dict[str, Any]) -> list[alt.Chart]:
+    """Draw the target as a line across the chart, and a mark where each configuration comes down to it."""
+    at = drawn["target drawn"].iloc[0]
+    rule = alt.Chart(pd.DataFrame({"target drawn": [at]})).mark_rule(strokeDash=[6, 4], strokeWidth=1.5, color=GREY, aria=False)
+    reached = add_texts(target.reached.assign(**{"target drawn": at}), ["label", "epsilon"])
+    marks = alt.Chart(reached).mark_point(shape="diamond", size=130, strokeWidth=2.5, fill="white", aria=False)
+    names = {"label": "configuration", "epsilon": "ε of the target"}
+    y = make_y("target drawn")
+    return [rule.encode(y=y), marks.encode(y=y, tooltip=tooltip(names), **channels)]
 
 
 def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, workload: str, *, looks: Looks | None = None) -> alt.LayerChart:
@@ -250,11 +352,11 @@ def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, workload: str,
     """
     what, names = f"mean size ({unit})", {"label": "configuration", "figure": "part"}
     names |= {"mean": what, "low": "95 % from", "high": "95 % to", "runs": "runs"}
-    parts, order = rows["figure"].unique().tolist(), rows["label"].unique().tolist()
+    band, parts, order = choose_band(rows), rows["figure"].unique().tolist(), rows["label"].unique().tolist()
     offset = alt.YOffset(field="figure", type="ordinal", sort=parts)
     base = alt.Chart(add_texts(rows, list(names))).encode(y=_label_axis(order), yOffset=offset, tooltip=tooltip(names))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length_axis("mean", what), **_part_channels(parts, order, looks))
-    spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
+    spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis(band.low, what), x2=band.high)
     text = describe_series(rows, "figure", "label", "mean")
     height = FRAME + 20 + 2 * ROW * len(order)
     return finish(alt.layer(bars, spread), f"Parts of the error at {_epsilon_text(epsilon)}, {workload}", f"{what}: {text}.", height)
@@ -268,11 +370,12 @@ def seconds_by_label(rows: pd.DataFrame, epsilon: float, *, looks: Looks | None 
         epsilon: of the rows.
         looks: the look of each configuration; None for one colour.
     """
-    what, order = "seconds per release, on this computer while the study ran", rows["label"].unique().tolist()
-    names = {"label": "configuration", "mean": "mean (s)", "p10": "10 % under (s)", "p90": "10 % over (s)", "runs": "runs"}
+    what, order, band = "seconds per release, on this computer while the study ran", rows["label"].unique().tolist(), choose_band(rows)
+    names = {"label": "configuration", "mean": "mean (s)"}
+    names |= {side: f"{_SIDES[side]} (s)" for side in (band.low, band.high)} | {"runs": "runs"}
     base = alt.Chart(add_texts(rows, list(names))).encode(y=_label_axis(order), tooltip=tooltip(names))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length_axis("mean", what), color=_bar_color(order, looks))
-    spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
+    spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis(band.low, what), x2=band.high)
     text = f"Seconds: {describe_values(rows, 'label', 'mean')}."
     return finish(alt.layer(bars, spread), f"Time of a release at {_epsilon_text(epsilon)}", text, FRAME + 10 + ROW * len(order))
 

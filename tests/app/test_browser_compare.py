@@ -1,5 +1,6 @@
 """The Compare page in Chromium: a study is started, stopped, resumed and loaded anew, a point is clicked, workers end after their page."""
 
+import io
 import json
 import os
 import re
@@ -195,6 +196,75 @@ def test_the_camera_of_the_maps_is_in_the_address_and_stays_while_another_tab_is
         page.reload()
         live_map(page)
         assert zoom() == 10.5
+
+
+def colourfulness(page):
+    """The largest difference between red, green and blue of a pixel of the study: of its sentences, chart, tabs and maps."""
+    image = np.asarray(Image.open(io.BytesIO(page.locator(".st-key-results").screenshot())).convert("RGB")).astype(int)
+    return int(np.ptp(image, axis=2).max())
+
+
+@pytest.mark.slow
+def test_maps_come_back_from_other_tabs_as_they_were_and_are_grey_with_all_of_the_study_once_other_data_are_chosen(
+    chromium, address, tmp_path
+):
+    with visit(chromium, address, SHORT, scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Start the study").click()
+        page.get_by_text("Done:").wait_for()
+        live_map(page)
+        camera = page.locator(".canvas").get_attribute("data-camera")
+        for name, pause in (("By level", 0), ("Time", 100), ("Table", 1500)):
+            page.get_by_role("tab", name=name).click()
+            page.wait_for_timeout(pause)
+            page.get_by_role("tab", name="On the map").click()
+            live_map(page)
+        page.wait_for_timeout(1000)  # a camera that came to rest would be in the address by now
+        assert page.locator(".canvas").get_attribute("data-camera") == camera
+        assert "camera" not in page.evaluate("location.href")
+        assert min(pane_colours(page)) > 10
+        assert colourfulness(page) > 100
+
+        page.get_by_label("Sample", exact=True).click()
+        page.get_by_role("option", name="σ = 20").click()
+        page.get_by_text("In grey: this study has other data, One Gaussian cluster, σ = 50.").wait_for()
+        until(lambda: colourfulness(page) < 40, "the study is grey as a whole")
+        assert min(pane_colours(page)) > 10
+
+
+@pytest.mark.slow
+def test_the_target_is_dragged_moved_by_keys_and_typed(chromium, address, tmp_path):
+    def reading():
+        return page.get_by_text(re.compile("^At most [\\d.]+ %: ")).inner_text()
+
+    def target():
+        return float(re.search("target=([^&]*)", page.evaluate("location.href"))[1])
+
+    with visit(chromium, address, f"{SHORT}&target=1", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Start the study").click()
+        page.get_by_text("Done:").wait_for()
+        line = page.get_by_role("slider", name="Target")
+        until(lambda: line.get_attribute("aria-valuetext") == "1 %", "the target of the link")
+        assert reading().startswith("At most 1 %: ")
+        line.scroll_into_view_if_needed()
+        box = line.bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] - 30, steps=5)
+        assert float(line.get_attribute("aria-valuenow")) > 1, "the line moves with the pointer"
+        page.mouse.up()
+        dragged = line.get_attribute("aria-valuenow")
+        until(lambda: target() == float(dragged), "the target in the address")
+        until(lambda: reading().startswith(f"At most {dragged} %: "), "what takes the new target")
+        assert page.get_by_role("spinbutton", name="Target: at most (%)").input_value() == dragged
+
+        line.press("PageDown")
+        until(lambda: target() < float(dragged), "a smaller target by a key")
+        page.get_by_role("spinbutton", name="Target: at most (%)").fill("2")
+        page.keyboard.press("Enter")
+        until(lambda: line.get_attribute("aria-valuetext") == "2 %", "the line where it was typed")
+        rule = page.locator('[data-testid="stVegaLiteChart"] .mark-rule.role-mark line')
+        middles = [box["y"] + box["height"] / 2 for box in (line.bounding_box(), rule.bounding_box())]
+        assert middles[0] == pytest.approx(middles[1], abs=3), "the line lies over that of the chart"
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked up in /proc")  # noqa: PTH112

@@ -35,6 +35,19 @@ def test_a_class_of_forty_is_one_press_and_fills_the_screen(chromium, address, t
         assert page.get_by_role("slider", name="Budget ε", exact=True).bounding_box()["y"] < WIDE["height"]
 
 
+def test_a_map_of_the_world_keeps_all_of_it_in_view_and_what_was_not_moved_is_in_no_link(chromium, address, tmp_path):
+    with visit(chromium, address, "points?sample=gowalla&size=20000", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.set_viewport_size(WIDE)
+        live_map(page)
+        wide = page.locator(".canvas").get_attribute("data-camera")
+        page.set_viewport_size({"width": 800, "height": 900})
+        until(lambda: page.locator(".canvas").get_attribute("data-camera") != wide, "the world on smaller maps")
+        page.set_viewport_size(WIDE)
+        until(lambda: page.locator(".canvas").get_attribute("data-camera") == wide, "the world as before")
+        page.wait_for_timeout(1000)  # a camera that came to rest would be in the address by now
+        assert "camera" not in page.evaluate("location.href")
+
+
 def test_an_open_drawer_narrows_the_maps_and_their_menus_stay_on_them(chromium, address, tmp_path):
     with visit(chromium, address, "points", scheme="dark", tmp_path=tmp_path) as (page, _):
         page.set_viewport_size(WIDE)

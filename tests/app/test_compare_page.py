@@ -1,6 +1,8 @@
 """The Compare page without a browser: studies beside it that fail, stop, go on and end with the session, on samples and one's own data."""
 
 import json
+import math
+import re
 from collections import Counter
 from fractions import Fraction
 from itertools import islice
@@ -17,11 +19,29 @@ from dpviz.app.jobs import study as study_module
 from dpviz.app.jobs.job import DONE, FAILED, RUNNING, STOPPED, STOPPING
 from dpviz.app.jobs.keeper import Keeper
 from dpviz.app.jobs.study import make_study_job, table_of
-from dpviz.app.pages.compare.answer import _pair_contrasts, describe_answer, describe_contrasts
+from dpviz.app.pages.compare.answer import (
+    _pair_contrasts,
+    describe_answer,
+    describe_contrasts,
+    describe_target,
+    target_epsilons,
+    usual_target,
+)
 from dpviz.app.pages.compare.earlier import LOADED, WANTED, table_with_link
 from dpviz.app.pages.compare.looks import add_variants, looks_by_label
-from dpviz.app.pages.compare.page import FOUND, TABS, pick
-from dpviz.app.pages.compare.state import COMPARE, JOB, CompareConfig, describe_pick, middle_of, picks, possible_picks, replace, study_of
+from dpviz.app.pages.compare.page import TABS, pick
+from dpviz.app.pages.compare.state import (
+    COMPARE,
+    JOB,
+    NOTHING,
+    CompareConfig,
+    describe_pick,
+    middle_of,
+    picks,
+    possible_picks,
+    replace,
+    study_of,
+)
 from dpviz.app.pages.start import PRESETS
 from dpviz.app.session import cached
 from dpviz.app.session.widgets import check_link, read_link, to_query
@@ -32,9 +52,11 @@ from dpviz.evaluation.tables import csv_text, tidy
 from dpviz.families import POINT_FAMILY, TRIP_FAMILY
 from dpviz.mechanisms import Identity, Quadtree, SuppressedCounts, UniformGrid
 from dpviz.privacy.ledger import Ledger
+from dpviz.view.error_axis import COUNT, LOG, PERCENT
+from dpviz.view.study_charts import Target
 from dpviz.view.study_figures import FIGURES
 from tests.app.browse import until
-from tests.app.seen import captions, errors, fine, good, infos, keys, labelled, scene, scenes
+from tests.app.seen import captions, errors, fine, good, infos, keys, labelled, scene, scenes, texts, warnings
 from tests.app.start import BARE, SMALL, pages_app, query_of, trips_uploaded, uploaded
 from tests.app.walk import by_record, go, press_draw, public, to_mode
 from tests.charts import found
@@ -85,10 +107,11 @@ def finished_table(link):
     return tidy(made, real.compare(made)).drop(columns="seconds")
 
 
-def answered(app):
-    good(app.button(key="find epsilon").click().run())
-    until(lambda: not app.session_state[FOUND].is_running, "the answers", PATIENCE)
-    return good(app.run())
+def is_grey(app):
+    """Whether the study is grey as a whole, with the reason above it."""
+    styles = [each.proto.body for each in app.get("html") if "st-key-results" in each.proto.body]
+    assert bool(styles) == ("In grey:" in texts(app))
+    return bool(styles)
 
 
 def tab(app, name):
@@ -172,15 +195,6 @@ class TestBefore:
         assert "confirm there that it is public" in infos(good(app.run()))
         assert app.button(key="draw").disabled
 
-    def test_the_inverse_question_needs_no_study(self):
-        app = fine(answered(compare_app()))
-        found = app.dataframe[0].value
-        assert found["Configuration"].tolist() == ["Quadtree", "Every cell (Identity)"]
-        assert (found.iloc[:, 2] <= 20).all()
-        assert found.columns[2] == "typical error there, noise alone (records)"
-        assert "of the data only the number of records is used, rounded to one digit" in captions(app)
-        assert "no trip is looked at" in captions(compare_app({"kind": "Trips", "sample": "us_flights"}))
-
 
 class TestLinks:
     def test_a_configuration_survives_its_link(self):
@@ -189,7 +203,8 @@ class TestLinks:
             mechanisms=("quadtree", "htf"), settings=varied, low=0.2, repeats=5, picked=(("HTF", 0.5),), camera=(1.0, 2.0, 3.0)
         )
         assert read_link(CompareConfig, to_query(config)) == config
-        assert "source" not in to_query(CompareConfig(source="own"))
+        own = CompareConfig(source="own", file="stops.csv")
+        assert read_link(CompareConfig, to_query(own)) == own
 
     @pytest.mark.parametrize(
         "query",
@@ -230,6 +245,42 @@ class TestLinks:
         assert config.chosen_sample == "northeast_commuters"
         assert [mechanism.key for mechanism in config.build().values()] == list(TRIP_FAMILY.usual)
 
+    @pytest.mark.parametrize(
+        "link",
+        [
+            {"kind": "People"},
+            {"sample": "somewhere"},
+            {"sample": "la_residents", "kind": "Trips"},
+            {"source": "upload"},
+            {"file": "stops.csv"},
+            {"source": "own", "file": "x" * 1000},
+            {"order": "99"},
+        ],
+    )
+    def test_where_its_data_are_not_known_no_others_take_their_place(self, link):
+        app = fine(compare_app(link))
+        assert "No data are chosen" in warnings(app)
+        assert JOB not in app.session_state
+        assert not charts(app)
+        assert app.button(key="draw").disabled
+        again = fine(compare_app(query_of(app)))
+        assert JOB not in again.session_state, "nor when its address is opened again"
+
+    @pytest.mark.parametrize("file", ["stops.csv", "*Los Angeles* <b>"])
+    def test_a_link_to_own_data_asks_for_the_file_by_the_name_that_it_says(self, file):
+        app = fine(compare_app({"source": "own", "file": file}))
+        assert f"The link says that its data are in “{file}”. Load that file on the Points page" in infos(app)
+        assert "<b>" not in app.info[0].value.replace("\\<b\\>", "")
+        assert JOB not in app.session_state
+        assert query_of(app)["file"] == file
+        assert "“" not in infos(compare_app({"source": "own"}))
+
+    def test_a_class_shows_nothing_instead_of_a_file(self, monkeypatch):
+        monkeypatch.setattr("dpviz.app.pages.compare.state.is_class", lambda: True)
+        config, text = COMPARE.read({"source": "own", "file": "stops.csv"})
+        assert (config.source, config.file, config.sample) == ("sample", "", NOTHING)
+        assert text.startswith("A class has samples only. No data are chosen")
+
     def test_epsilons_are_exact_and_ends_may_be_swapped(self):
         assert CompareConfig(low=2.0, high=0.1, steps=3).epsilons() == (Fraction("0.1"), Fraction("0.45"), Fraction(2))
         assert CompareConfig(low=1.0, high=1.0).epsilons() == (1,)
@@ -267,7 +318,7 @@ class TestFirstLook:
         good(app.segmented_control(key="compare kind").set_value("Trips").run())
         assert app.session_state[JOB].of.config[0].kind == "Trips"
         good(labelled(app.number_input, "Seed").set_value(5).run())
-        assert "have changed since this study" in captions(app)
+        assert is_grey(app)
         assert not scene(app)[0]["link"]
         assert JOB not in compare_app({"seed": "5"}).session_state
 
@@ -388,6 +439,39 @@ class TestAnswer:
         assert describe_contrasts(rows[rows["label"] == "A"], ["A"]) == ""
 
 
+class TestTarget:
+    """The error that is wanted, and the ε that each curve takes for it."""
+
+    ROWS = pd.DataFrame(
+        {
+            "label": [*"aaa", *"bbb", *"ccc", *"ddd"],
+            "epsilon": [0.1, 1.0, 10.0] * 4,
+            "mean": [100.0, 10.0, 1.0, 60.0, 50.0, 40.0, 5.0, 4.0, 3.0, 1.0, 1.0, 1.0],
+            "private": [True] * 9 + [False] * 3,
+        }
+    )
+
+    @pytest.mark.parametrize(
+        ("scale", "a", "b"),
+        [(LOG, 10**-0.5, 10**-0.523), (PERCENT, 10**-0.24, 10**-0.5)],
+    )
+    def test_it_is_read_along_the_lines_of_the_chart(self, scale, a, b):
+        found = target_epsilons(self.ROWS, 10**1.5 if scale == LOG else 31.6, scale)
+        assert found == {"a": pytest.approx(a, rel=0.02), "b": math.inf, "c": 0.0}
+        assert target_epsilons(self.ROWS, 10.0, scale)["a"] == pytest.approx(1.0)
+        assert target_epsilons(self.ROWS, 55.0, scale)["b"] == pytest.approx(b, rel=0.01)
+
+    def test_it_is_written_in_the_unit_of_the_chart(self):
+        target = Target(error=10.0, epsilons=target_epsilons(self.ROWS, 10.0, LOG))
+        text = "At most 10 %: **c** ε 0.1 or less; **a** ε 1; **b** not reached up to ε 10."
+        assert describe_target(self.ROWS, target, "%") == text
+        assert describe_target(self.ROWS[:0], Target(error=10.0, epsilons={}), "%") == ""
+
+    @pytest.mark.parametrize(("mean", "scale", "target"), [(0.3, LOG, 0.5), (2.0, LOG, 2.0), (61.0, PERCENT, 100.0), (0.0, COUNT, 1.0)])
+    def test_without_one_it_is_a_round_error_that_the_best_reaches(self, mean, scale, target):
+        assert usual_target(self.ROWS.assign(mean=mean), scale) == target
+
+
 class TestVariations:
     """Several settings of one mechanism vary at once, and a wrong value is named in its place."""
 
@@ -467,12 +551,46 @@ class TestStudy:
         app = finished(started(compare_app()))
         before = runs_of(app)
         good(labelled(app.number_input, "Repeats of each").set_value(3).run())
-        assert "have changed since this study" in captions(app)
+        assert is_grey(app)
         finished(started(app))
         job = app.session_state[JOB]
         assert job.total == 12
         assert before < runs_of(app)
         assert set(pd.DataFrame(job.results).groupby("run").size()) == {len(job.of.study.questions.names())}
+
+    @pytest.mark.parametrize(
+        ("key", "value", "reason"),
+        [
+            ("compare sample Points", "gaussian_cluster_20", "this study has other data, *One Gaussian cluster, σ = 50*."),
+            ("compare low", 0.5, "this study has other ε."),
+            ("compare seed", 9, "this study has another seed."),
+        ],
+    )
+    def test_with_other_data_or_settings_it_is_grey_as_a_whole_until_they_are_chosen_again(self, done, key, value, reason):
+        app = fine(tab(done, "On the map"))
+        before = app.session_state["compare config"]
+        assert not is_grey(app)
+        (widget,) = [each for each in (*app.selectbox, *app.number_input) if each.key == key]
+        fine(widget.set_value(value).run())
+        assert is_grey(app)
+        assert f"In grey: {reason} The button above makes the one that is chosen on the left." in texts(app)
+        assert not app.button(key="draw").disabled
+        assert charts(app)
+        app.session_state["compare config"] = before
+        assert not is_grey(fine(app.run()))
+
+    def test_the_target_line_reads_epsilon_from_each_curve(self, done):
+        app = fine(done)
+        good(labelled(app.number_input, "Target: at most (%)").set_value(20.0).run())
+        assert query_of(app)["target"] == "20.0"
+        assert re.search(r"At most 20 %: \*\*Quadtree\*\* ε .*; \*\*Every cell \(Identity\)\*\* (ε|not reached up to ε 2)", texts(app))
+        assert "Target 20" in charts(app)[0]["description"]
+        good(labelled(app.number_input, "Target: at most (%)").set_value(-1.0).run())
+        assert "The target must be a number from 0" in errors(app)
+        good(labelled(app.number_input, "Target: at most (%)").set_value(20.0).run())
+        good(app.selectbox(key="compare figure").set_value("mae").run())
+        assert "target" not in query_of(app), "a target has the unit of its figure"
+        good(app.selectbox(key="compare figure").set_value("n3").run())
 
     @pytest.mark.slow
     def test_the_accounting_of_every_mechanism_of_trips_is_stated_where_it_differs(self, flights):
@@ -578,6 +696,16 @@ class TestColours:
         again = read_link(CompareConfig, to_query(replace(config, looks=kept)))
         assert looks_by_label(again.build(), POINT_FAMILY, again.looks) == before
 
+    def test_no_look_depends_on_which_others_are_there_or_on_their_order(self):
+        config = CompareConfig(mechanisms=tuple(POINT_FAMILY.choices), settings={"quadtree": {"height": [4, 6]}})
+        mechanisms = config.build()
+        kept = add_variants({}, mechanisms.values())
+        looks = looks_by_label(mechanisms, POINT_FAMILY, kept)
+        for label, mechanism in mechanisms.items():
+            assert looks_by_label({label: mechanism}, POINT_FAMILY, kept) == {label: looks[label]}
+        backwards = dict(reversed(mechanisms.items()))
+        assert looks_by_label(backwards, POINT_FAMILY, kept) == looks
+
     def test_both_noises_of_a_mechanism_are_configurations_with_looks_of_their_own(self):
         config = CompareConfig(mechanisms=("quadtree",), settings={"quadtree": {"noise": ["Laplace", "Gaussian"]}})
         assert (list(config.build()), config.gaussian()) == (
@@ -595,6 +723,17 @@ class TestColours:
             kept = add_variants(kept, shown)
             looks = looks_by_label(dict(zip(map(str, shown), shown, strict=True)), POINT_FAMILY, kept)
             assert len(set(looks.values())) == 24
+
+    def test_maps_have_the_colours_of_the_chart_beside_their_titles(self, done):
+        app = fine(picking(done, ("Every cell (Identity)", 0.1), ("Quadtree", 2.0)))
+        color = charts(app)[0]["layer"][-1]["encoding"]["color"]["scale"]
+        by_label = dict(zip(color["domain"], color["range"], strict=True))
+        marks = {pane["title"]: pane["mark"] for pane in scene(app)[0]["panes"]}
+        assert marks == {
+            "True records": "",
+            "Every cell (Identity), ε 0.1": by_label["Every cell (Identity)"],
+            "Quadtree, ε 2": by_label["Quadtree"],
+        }
 
     @pytest.mark.parametrize("looks", ['{"rm":["00000000"]}', '{"quadtree":["<b>"]}', '["quadtree"]', "1"])
     def test_looks_of_a_link_that_make_no_sense_are_passed_over(self, looks):
@@ -705,7 +844,7 @@ class TestFoundAgain:
         good(labelled(app.number_input, "Repeats of each").set_value(3).run())
         again = fine(compare_app(query_of(app)))
         assert again.session_state[JOB] is app.session_state[JOB]
-        assert "have changed since this study" in captions(again)
+        assert is_grey(again)
 
     @pytest.mark.slow
     def test_a_study_whose_page_was_gone_for_long_goes_on_but_not_one_that_was_stopped(self, slow):
@@ -775,7 +914,7 @@ class TestFoundAgain:
         assert "Stopped: 4 of 8 releases" in app.get("progress")[0].proto.text
         fine(app.button(key="compare restore").click().run())
         assert "Done: 8 of 8 releases" in app.get("progress")[0].proto.text
-        assert "have changed since this study" not in captions(app)
+        assert not is_grey(app)
 
     def test_a_table_without_a_link_is_taken_over_when_the_same_is_chosen(self, before, no_releases):
         content = csv_text(table_of(before.session_state[JOB])).encode()
@@ -816,7 +955,22 @@ class TestFoundAgain:
         assert "study" not in app.query_params
         assert cached.sample_study_rows(job.of.study.fingerprint).values() == []
         assert "link" not in table_with_link(job)
+        assert (query_of(app)["source"], query_of(app)["file"]) == ("own", "homes.csv")
+        assert job.of.config[1].digest not in str(query_of(app))
         assert not scene(picking(app, *possible_picks(job)))[0]["link"]
+
+    def test_a_link_names_a_file_only_while_it_is_declared_public_and_takes_no_other_one_for_it(self):
+        app = to_compare(declared("Points"), "Points")
+        assert query_of(app)["file"] == "homes.csv"
+        fine(go(to_curate(app, "Points"), "compare"))
+        assert "file" not in query_of(app)
+        assert "homes" not in str(query_of(app))
+        app = to_compare(declared("Points"), "Points", file="stops.csv")
+        assert "“stops.csv”. In Teach, “homes.csv” is loaded." in warnings(app)
+        assert app.button(key="draw").disabled
+        fine(labelled(app.button, "Compare on the file that is loaded").click().run())
+        assert not app.button(key="draw").disabled
+        assert query_of(app)["file"] == "homes.csv"
 
     def test_the_rows_of_the_study_before_are_kept(self, before, monkeypatch):
         app = finished(started(compare_app(SEEDED | {"seed": "79"})))
@@ -891,12 +1045,12 @@ def to_curate(app, kind):
 class TestLooks:
     """That the truth of one's own data was looked at is noted, for a release of them."""
 
-    @pytest.mark.parametrize(("kind", "look"), often([("Points", started), ("Trips", started), ("Points", answered)], 1))
-    def test_a_study_is_a_look_and_so_is_the_number_of_records_behind_an_epsilon(self, kind, look, monkeypatch, tmp_path):
+    @pytest.mark.parametrize("kind", often(["Points", "Trips"], 1))
+    def test_a_study_is_a_look(self, kind, monkeypatch, tmp_path):
         app = to_compare(declared(kind), kind)
         app.session_state["looked_at"] = set()
         monkeypatch.setenv("DPVIZ_LEDGER", str(Ledger.new(tmp_path / "fresh.sqlite").path))  # which knows nothing of the true map
-        look(app)
+        started(app)
         assert Ledger().seen(app.session_state[KEY[kind]].fingerprints)
 
     @pytest.mark.parametrize("kind", ["Points", "Trips"])
@@ -1017,7 +1171,7 @@ def test_a_link_says_that_people_are_on_land_and_mechanisms_that_take_no_study_a
     assert query_of(app)["study_area"] == "land"
     assert 'study_area = "land"' in " ".join(each.value for each in app.code)
     good(app.selectbox(key="compare study area kind").set_value("everywhere").run())
-    assert "have changed since this study" in captions(app)
+    assert is_grey(app)
 
 
 @pytest.mark.slow
@@ -1032,15 +1186,16 @@ def test_a_link_that_lacks_its_file_of_polygons_asks_for_it_and_shows_no_numbers
     assert not job.is_shared, "other sessions do not see what was made with a file of one's own"
     east = gpd.GeoSeries([shapely.box(-118.3, 33.7, -117.8, 34.4)], crs="EPSG:4326").to_json().encode()
     good(app.file_uploader(key="study area file").set_value(("east.geojson", east, "text/plain")).run())
-    assert "have changed since this study" in captions(app), "another file makes another study"
+    assert is_grey(app), "another file makes another study"
     app.session_state["study area uploaded"] = ("west.geojson", west)  # as after a visit of another page
     app = good(app.file_uploader(key="study area file").set_value(None).run())
     app.session_state["study area uploaded"] = ("west.geojson", west)
     app = good(app.run())
-    assert "have changed" not in captions(app)
+    assert not is_grey(app)
     good(app.button(key="study area forget").click().run())
     assert "study area forget" not in {each.key for each in app.button}
-    assert "makes no study yet" in captions(app)
+    assert is_grey(app)
+    assert "makes no study yet" in texts(app)
     assert "All of them are made" not in captions(app)
 
 

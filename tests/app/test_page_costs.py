@@ -31,7 +31,7 @@ as_shown = element_tree._format_value_for_widget
 
 TRIES = 2  # visits: a computer has other work too, and the sooner counts
 PATIENCE = 120
-DRAWS = ("draw", "publish", "find epsilon", "stop study", "compare repeat", "compare picked")
+DRAWS = ("draw", "publish", "stop study", "compare repeat", "compare picked")
 CHOICES = ("selectbox", "slider", "select_slider", "checkbox", "toggle", "multiselect", "button_group")
 FIELDS = ("number_input", "text_input", "text_area")
 TABS = {"points": ("tab", POINTS_TABS), "trips": ("trips tab", TRIPS_TABS), "compare": ("compare tab", COMPARE_TABS)}

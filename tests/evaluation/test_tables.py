@@ -28,6 +28,7 @@ def test_summaries_have_intervals_of_the_mean_over_repeats():
     low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
     assert (row["runs"], row["mean"], row["low"], row["high"]) == (5, pytest.approx(values.mean()), pytest.approx(low), pytest.approx(high))
     assert row["p10"] == pytest.approx(np.quantile(values, 0.1))
+    assert (row["least"], row["most"]) == (min(values), max(values))
     figures = {"n3", "mae", "mean20", "median20", "false_positives", "false_negatives", "partitions", "seconds"}
     assert set(found["figure"]) == figures
     single = summary(tidy(study(repeats=1), compare(study(repeats=1))))

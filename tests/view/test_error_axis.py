@@ -8,7 +8,7 @@ from dpviz.view.error_axis import COUNT, LOG, PERCENT, error_axis
 from dpviz.view.study_charts import error_by_epsilon, lines_with_spread, tiny_means_note
 
 ROWS = pd.DataFrame({"label": "a", "epsilon": [0.1, 1.0, 2.0], "mean": [0.0, 3.0, 90.0], "low": np.nan, "high": np.nan, "runs": 3})
-ROWS = ROWS.assign(p10=[0.0, 1.0, 80.0], p90=[0.0, 4.0, 99.0], stddev=[0.0, 2.0, 30.0])
+ROWS = ROWS.assign(least=[0.0, 1.0, 80.0], most=[0.0, 4.0, 99.0], stddev=[0.0, 2.0, 30.0])
 
 
 def axis(scale, values):

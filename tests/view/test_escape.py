@@ -64,7 +64,7 @@ def hostile():
 def study_rows():
     columns = {"label": NAMES[:6], "epsilon": (0.5, 1.0), "figure": ("noise", "suppression")}
     rows = pd.MultiIndex.from_product(columns.values(), names=columns).to_frame(index=False).assign(workload=NAMES[0], runs=2)
-    return rows.assign(**dict.fromkeys(("mean", "low", "high", "p10", "p90", "stddev"), 1.0 + rows.index))
+    return rows.assign(**dict.fromkeys(("mean", "low", "high", "least", "most", "stddev"), 1.0 + rows.index))
 
 
 def _spread(_):

@@ -30,7 +30,7 @@ def test_up_to_24_configurations_never_share_a_look(places):
 
 def test_every_chart_takes_the_looks_it_is_given():
     rows = pd.DataFrame(
-        {"label": ["a", "b"], "epsilon": 1.0, "x": 1, "mean": 2.0, "low": 1.0, "high": 3.0, "p10": 1.0, "p90": 3.0, "runs": 2}
+        {"label": ["a", "b"], "epsilon": 1.0, "x": 1, "mean": 2.0, "low": 1.0, "high": 3.0, "least": 1.0, "most": 3.0, "runs": 2}
     )
     rows = rows.assign(stddev=0.5, private=True, figure=["noise", "noise"])
     looks, names = choose_looks({"a": (7, 0), "b": (2, 1)}), {"label": "label", "x": "level", "mean": "error"}

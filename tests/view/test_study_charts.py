@@ -1,5 +1,6 @@
 """Charts of studies and of the split objective: true to their tables, with alternative texts, series distinct in two ways."""
 
+import math
 from functools import cache
 
 import numpy as np
@@ -14,9 +15,13 @@ from dpviz.evaluation.tables import frontier, summary, tidy
 from dpviz.privacy.budget import PureBudget
 from dpviz.space.domain import Domain
 from dpviz.view import study_charts
+from dpviz.view.error_axis import COUNT, LOG, PERCENT, axis_ends
 from dpviz.view.study_charts import (
     PARTS,
     PICKED,
+    Target,
+    choose_band,
+    ends_with_target,
     error_by_epsilon,
     legend_height,
     lines_with_spread,
@@ -34,11 +39,11 @@ def table():
     return summary(tidy(which, compare(which)))
 
 
-def test_errors_have_a_band_a_line_points_and_the_frontier(table):
+def test_errors_have_a_band_with_two_edges_a_line_points_and_the_frontier(table):
     mae = table[table["figure"] == "mae"].reset_index(drop=True)
     best = frontier(mae)
     chart = error_by_epsilon(mae, best, "mean absolute error (people)", "random boxes").to_dict()
-    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["line", "area", "line", "point"]
+    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["line", "area", "line", "line", "line", "point"]
     assert chart["title"]["text"] == "Error against ε, random boxes"
     assert len(chart["datasets"][chart["layer"][0]["data"]["name"]]) == len(best)
     assert chart["layer"][-1]["encoding"]["x"]["field"] == "epsilon"
@@ -64,13 +69,49 @@ def test_many_configurations_have_looks_a_higher_chart_and_whole_labels_and_one_
 def test_tiny_values_do_not_stretch_the_axis(table):
     few = table[(table["figure"] == "mae") & (table["label"] == "tree")].reset_index(drop=True)
     assert tiny_means_note(few) == ""
-    few = few.assign(mean=[1e-15, 50.0], p10=[1e-15, 40.0], p90=[1e-15, 60.0])
+    few = few.assign(mean=[1e-15, 50.0], least=[1e-15, 40.0], most=[1e-15, 60.0])
     chart = error_by_epsilon(few, frontier(few), "error", "boxes").to_dict()
     assert chart["layer"][-1]["encoding"]["y"]["scale"]["domainMin"] == pytest.approx(1e-5)
     assert "at the lower end of the axis" in chart["description"]
     shown = chart["datasets"][chart["layer"][-1]["data"]["name"]]
     assert (shown[0]["mean"], shown[0]["mean drawn"], shown[0]["mean shown"]) == (1e-15, pytest.approx(1e-5), "1e-15")
     assert tiny_means_note(few.assign(mean=float("nan"))) == ""
+
+
+@pytest.mark.parametrize(
+    ("repeats", "sides", "about"),
+    [
+        ([12, 30], ("p10", "p90"), "the middle 80 % of the repeats"),
+        ([3, 3], ("least", "most"), "the least to the largest of 3 repeats, too few"),
+        ([2, 12], ("least", "most"), "the least to the largest of 2 to 12 repeats, too few"),
+        ([1, 1], ("least", "most"), "none, since one repeat has no spread"),
+    ],
+)
+def test_a_band_says_what_it_is_and_of_few_repeats_it_is_their_range(repeats, sides, about):
+    band = choose_band(pd.DataFrame({"runs": repeats}))
+    assert (band.low, band.high) == sides
+    assert band.about.startswith(about)
+
+
+@pytest.mark.parametrize("scale", [LOG, PERCENT, COUNT])
+def test_both_sides_of_a_band_of_three_repeats_lie_within_the_chart_and_around_the_mean(scale):
+    found = pd.DataFrame({"label": "a", "epsilon": [0.1, 1.0], "runs": 3, "low": np.nan, "high": np.nan, "p10": np.nan, "p90": np.nan})
+    found = found.assign(mean=[30.0, 4.0], least=[1.0, 0.5], most=[80.0, 9.0], private=True)
+    drawn = rows(error_by_epsilon(found, frontier(found), "error", "boxes", scale=scale).to_dict())
+    low, high = axis_ends(found, ["mean", "least", "most"], scale)
+    for row in drawn:
+        assert low <= row["least drawn"] == row["least"] < row["mean drawn"] < row["most drawn"] == row["most"] <= high
+
+
+def test_a_target_is_a_line_with_a_mark_where_a_curve_reaches_it(table):
+    mae = table[table["figure"] == "mae"].reset_index(drop=True)
+    target = Target(error=25.0, epsilons={"tree": 0.7, "cells": math.inf, "other": 0.0})
+    chart = error_by_epsilon(mae, frontier(mae), "mean absolute error (people)", "random boxes", target=target).to_dict()
+    line, marks = (chart["datasets"][layer["data"]["name"]] for layer in chart["layer"][-2:])
+    assert line == [{"target drawn": 25.0}]
+    assert [(row["label"], row["epsilon"], row["target drawn"]) for row in marks] == [("tree", 0.7, 25.0)]
+    assert "Target 25: tree: 0.7." in chart["description"]
+    assert ends_with_target(mae, 1e6, LOG)[1] == 1e6, "the line is in the chart wherever it is drawn"
 
 
 def test_lines_by_level_have_looks_for_as_many_configurations_as_the_page_takes():

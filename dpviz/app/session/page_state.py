@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.server.class_mode import describe_restricted, restrict
+from dpviz.app.server.class_mode import describe_restricted, is_class, restrict
 from dpviz.app.session.ledger import LoadedData, record_private_look, record_public_look
 from dpviz.app.session.widgets import check_link, name_content, to_query, widget_for
 from dpviz.app.state.changes import Change, apply_change
@@ -19,11 +19,12 @@ from dpviz.app.state.draft import Draft
 from dpviz.app.state.history import History, go_back
 from dpviz.app.state.kinds import PageKind
 from dpviz.app.state.linked import names_that_stay
-from dpviz.app.state.links import read_link, write_link
+from dpviz.app.state.links import LINKED_FILE, ask_for_file_of_link, describe_linked_file, read_link, read_linked_file, write_link
 from dpviz.app.state.page import Page, usual_page
 from dpviz.app.state.parts import Files
-from dpviz.app.state.readers import describe_refused
-from dpviz.app.state.values import CURATE, PATH, SAMPLE, TEACH
+from dpviz.app.state.readers import LONGEST_NAME, describe_refused
+from dpviz.app.state.toml import file_name
+from dpviz.app.state.values import CURATE, PATH, SAMPLE, TEACH, UPLOAD
 from dpviz.app.state.view import View
 from dpviz.errors import SettingError
 from dpviz.families import Family
@@ -158,6 +159,12 @@ class PageState(ABC):
         """Return the data of a file that was declared public and loaded in Teach in this session; None if there are none."""
         return st.session_state.get(f"public {self.key}")
 
+    def offered_file(self) -> str:
+        """Return the name of the file of `offered_data`, without its folder, which a link may carry; "" without data."""
+        data = self.offered_data()
+        said = "" if data is None else data.source.data_part.trips or data.source.data_part.points or ""
+        return file_name(said if isinstance(said, str) else said[0])[:LONGEST_NAME]
+
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigState(PageState):
@@ -232,15 +239,40 @@ class FamilyState(PageState):
     def read(self, link: Mapping[str, str]) -> tuple[Page, str]:
         """Return the page of a link; the usual one if the link is not understood."""
         try:
-            page = read_link(self.kind, link)
+            page, file = read_link(self.kind, link), read_linked_file(link)
         except SettingError as error:
             return usual_page(self.kind), str(error)
+        if file and is_class():
+            return page, "This link is to a file, and a class has samples only: a sample is shown instead."
+        if file:
+            return ask_for_file_of_link(page, file), describe_linked_file(file)
         return page, describe_restricted(page.draft)
 
     def query(self) -> dict[str, str]:
-        """Return the parameters of a link to the page, and in Curate the word by which its draft is found."""
-        word = {} if self.page.draft.mode == TEACH else {DRAFT: str(st.session_state.get(DRAFT_WORD, ""))}
-        return write_link(self.page) | word
+        """Return the parameters of a link to the page: in Teach with the name of a file that is declared public, in Curate with a word.
+
+        By the word, the draft of Curate is found.
+        """
+        if self.page.draft.mode != TEACH:
+            return write_link(self.page) | {DRAFT: str(st.session_state.get(DRAFT_WORD, ""))}
+        waits_for = st.session_state.get(self._linked, "") if self.page.draft.source == UPLOAD else ""
+        file = self.offered_file() or waits_for
+        return write_link(self.page) | ({LINKED_FILE: file} if file else {})
+
+    def _put_link(self, link: Mapping[str, str]) -> None:
+        super()._put_link(link)
+        asks = st.session_state[self.key].draft.source == UPLOAD
+        st.session_state[self._linked] = read_linked_file(link) if asks else ""
+
+    @property
+    def _linked(self) -> str:
+        return f"{self.key} linked file"
+
+    @property
+    def refused(self) -> str:
+        """As of `PageState`; of a file that a link names, until data of a file of that name are declared public."""
+        text = super().refused
+        return "" if text == describe_linked_file(self.offered_file()) else text
 
     def go_back(self, before: Page) -> Page:
         """Return the page before a change, with what stays as it is."""

@@ -235,13 +235,13 @@ def show_error(text: str) -> None:
 
 
 def to_query(config: Any) -> dict[str, str]:
-    """Return the parameters of a link to a configuration; the source of the data is left out, and defaults not in `always_in_link`.
+    """Return the parameters of a link to a configuration: what has a value, and differs from its default or is in `always_in_link`.
 
     A configuration may write some of them itself: its `own_texts()` returns these.
     """
     defaults = type(config)()
-    changed = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != getattr(defaults, f.name)}
-    changed.pop("source", None)
+    values = {item.name: getattr(config, item.name) for item in fields(config)}
+    changed = {name: value for name, value in values.items() if value is not None and value != getattr(defaults, name)}
     changed |= {name: getattr(config, name) for name in getattr(config, "always_in_link", ())}
     own = config.own_texts() if hasattr(config, "own_texts") else {}
     return {

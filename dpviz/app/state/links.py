@@ -1,7 +1,8 @@
 """Links: the parameters of a page's address, and the page that they open.
 
 A link is text that a stranger may have written. It carries parameters only, those that the fields of `Draft`, `Run` and `View` name; never
-data, never a path. It is read as a whole: if one parameter is not understood, the link is refused in one sentence and nothing of it is
+data, never a path. The name of a file of one's own is in it only while the file is declared public in a session; then it is asked for by
+that name. It is read as a whole: if one parameter is not understood, the link is refused in one sentence and nothing of it is
 used. Parameters that the page does not have, such as those of a mail program, are left alone.
 """
 
@@ -16,16 +17,21 @@ from typing import Any, TypeVar
 from dpviz.app.state.kinds import PageKind
 from dpviz.app.state.linked import linked_fields, write_text
 from dpviz.app.state.page import Page, usual_page
-from dpviz.app.state.readers import LONGEST_TEXT, Reader, choice_reader, list_words, number_reader, read_settings, shortest
+from dpviz.app.state.parts import Files
+from dpviz.app.state.readers import LONGEST_TEXT, Reader, choice_reader, list_words, number_reader, read_file_name, read_settings, shortest
 from dpviz.app.state.run import Run
-from dpviz.app.state.values import FURTHER
+from dpviz.app.state.values import FURTHER, UPLOAD
 from dpviz.app.state.view import Pane
 from dpviz.errors import SettingError
+from dpviz.families import TRIP_FAMILY
+from dpviz.publishing.config import DataKeys
 from dpviz.release.older import say_new_names
 
 T = TypeVar("T")
 FURTHER_RUNS = ("second", "third", "fourth")
 """Parameters with the runs after the first one."""
+LINKED_FILE = "file"
+"""Parameter with the name of a file that was declared public."""
 MOST_PANES = len(FURTHER_RUNS) + 1
 _MALFORMED = (ValueError, TypeError, OverflowError, RecursionError)  # every error of dpviz is a ValueError
 _EDITED = ("False", "True", "2", "3")  # the first two were flags before there were more than two runs
@@ -52,6 +58,25 @@ def write_link(page: Page) -> dict[str, str]:
     if page.view.edited:
         query["editing"] = _EDITED[page.view.edited]
     return query | _write_panes(page.view.panes, usual.view.panes)
+
+
+def read_linked_file(query: Mapping[str, str]) -> str:
+    """Return the name of the file of own data that a link says; "" without one. Raise `SettingError` if it is no name."""
+    try:
+        return str(read_file_name(query[LINKED_FILE])) if LINKED_FILE in query else ""
+    except ValueError:
+        raise SettingError(f"Not understood in this link: {LINKED_FILE}. Nothing of it was used.") from None
+
+
+def ask_for_file_of_link(page: Page, file: str) -> Page:
+    """Return a page that asks for an upload of a file of this name, instead of a sample."""
+    role = "trips" if page.draft.kind.family is TRIP_FAMILY else "points"
+    return replace(page, draft=replace(page.draft, source=UPLOAD, uploaded=Files(data=DataKeys(**{role: file}))))
+
+
+def describe_linked_file(file: str) -> str:
+    """Say which file a link asks for; the name is the words of a stranger, and the text is not escaped."""
+    return f"The link says that its data are in “{file}”: choose that file under Data, and confirm that it is public."
 
 
 def _write_fields(kind: PageKind, mine: Any, usual: Any) -> dict[str, str]:

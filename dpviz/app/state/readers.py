@@ -14,6 +14,7 @@ from dpviz.privacy.budget import exact
 from dpviz.view.basemap import MOST_NORTH, Bounds
 
 LONGEST_TEXT = 4000
+LONGEST_NAME = 120  # characters of the name of a file
 Reader = Callable[[str], Any]
 """A function that reads one text; it raises ValueError, TypeError or OverflowError if the text is malformed."""
 Camera = tuple[float, float, float]
@@ -121,6 +122,13 @@ def read_scales(text: str) -> dict[str, float]:
     if len(scales) > MOST_SCALES or not all(0 < top < math.inf for top in scales.values()):
         raise ValueError
     return scales
+
+
+def read_file_name(text: str) -> str:
+    """Read the name of a file of a link; it is only shown, and nothing is opened by it."""
+    if not text.strip() or len(text) > LONGEST_NAME:
+        raise ValueError
+    return text
 
 
 def read_camera(text: str) -> Camera:

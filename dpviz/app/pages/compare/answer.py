@@ -16,7 +16,9 @@ from dpviz.app.pages.compare.state import MOST_PICKED, Pick, middle_of, picks, s
 from dpviz.app.state.readers import list_words
 from dpviz.arrays import Floats
 from dpviz.evaluation.tables import summary
+from dpviz.view.error_axis import LOG, PERCENT, Scale, axis_heights
 from dpviz.view.escape import markdown
+from dpviz.view.study_charts import Target
 
 MOST_NAMED = 3  # configurations whose errors the sentence names
 MOST_SECONDS = 1.0  # that a release may take to be shown although nobody picked it
@@ -37,25 +39,79 @@ def describe_answer(rows: pd.DataFrame, unit: str, where: str) -> str:
     return " ".join(filter(None, (lead, _describe_middle(rows, unit), _describe_doubt(rows))))
 
 
-def describe_contrasts(rows: pd.DataFrame, contrasts: Collection[str]) -> str:
+def usual_target(rows: pd.DataFrame, scale: Scale) -> float:
+    """Choose a round error that the best private configuration reaches at the middle ε.
+
+    >>> rows = pd.DataFrame({"label": "a", "epsilon": [0.1, 1, 2], "mean": [9, 1.3, 1], "private": True})
+    >>> usual_target(rows, LOG)
+    2.0
+
+    Args:
+        rows: of a study's summary, for one workload and one figure.
+        scale: of the figure.
+    """
+    ranked = rank_at_middle(_comparable(rows))
+    least = float(ranked["mean"].iloc[0]) if len(ranked) else 0.0
+    if least <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    above = next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))
+    return min(float(f"{above:.1g}"), 100.0) if scale == PERCENT else float(f"{above:.1g}")
+
+
+def target_epsilons(rows: pd.DataFrame, target: float, scale: Scale) -> dict[str, float]:
+    """Find from which ε on each private configuration has at most an error, along the lines of the chart.
+
+    Args:
+        rows: of a study's summary, for one workload and one figure.
+        target: the error.
+        scale: of the figure.
+
+    Returns:
+        By label: infinite if the error is larger at the largest ε of the study, 0 if it is smaller at every ε.
+    """
+    found = {}
+    for label, curve in _comparable(rows).sort_values("epsilon").groupby("label", sort=False):
+        epsilons, errors = (curve[name].to_numpy(np.float64) for name in ("epsilon", "mean"))
+        found[str(label)] = _cross(epsilons, errors, target, scale)
+    return {label: found[label] for label in dict.fromkeys(rows["label"]) if label in found}
+
+
+def describe_target(rows: pd.DataFrame, target: Target, unit: str) -> str:
+    """Say in Markdown from which ε on each configuration reaches a target; "" without private configurations.
+
+    Args:
+        rows: of a study's summary, for one workload and one figure.
+        target: with the ε of `target_epsilons`.
+        unit: of the figure.
+    """
+    least, most = (f"{end:g}" for end in (rows["epsilon"].min(), rows["epsilon"].max()))
+    texts = []
+    for label, epsilon in sorted(target.epsilons.items(), key=lambda pair: pair[1]):
+        reached = f"ε {format_decimal(epsilon, 2)}" if epsilon else f"ε {least} or less"
+        texts.append(f"**{markdown(label)}** {f'not reached up to ε {most}' if math.isinf(epsilon) else reached}")
+    return f"At most {format_decimal(target.error, 3)} {unit}: {'; '.join(texts)}." if texts else ""
+
+
+def describe_contrasts(rows: pd.DataFrame, contrasts: Collection[str], scale: Scale = LOG) -> str:
     """Say in Markdown at which ε the best private configuration is as useful as each contrast; "" without both.
 
     Args:
         rows: of a study's summary, for one workload and one figure.
         contrasts: labels of the configurations that have no ε.
+        scale: of the figure.
     """
-    equal = equal_epsilons(rows, contrasts)
+    equal = equal_epsilons(rows, contrasts, scale)
     return " ".join(f"{markdown(label)}: {_describe_equal(*found)}." for label, found in equal.items())
 
 
-def equal_epsilons(rows: pd.DataFrame, contrasts: Collection[str]) -> dict[str, tuple[str, float, tuple[float, float]]]:
+def equal_epsilons(rows: pd.DataFrame, contrasts: Collection[str], scale: Scale = LOG) -> dict[str, tuple[str, float, tuple[float, float]]]:
     """Find the ε at which the private configuration with the least error at the middle ε has the same error as each contrast.
-
-    Between two ε of the study, the logarithm of the error is taken as linear in the logarithm of ε.
 
     Args:
         rows: of a study's summary, for one workload and one figure.
         contrasts: labels of the configurations that have no ε.
+        scale: of the figure; between two ε of the study, its line in the chart is taken.
 
     Returns:
         By the label of each contrast: the label of the private configuration; the largest such ε, infinite if its error is larger at every
@@ -70,19 +126,19 @@ def equal_epsilons(rows: pd.DataFrame, contrasts: Collection[str]) -> dict[str, 
     epsilons, errors = (curve[name].to_numpy(np.float64) for name in ("epsilon", "mean"))
     means = finite[finite["label"].isin(contrasts)].groupby("label", sort=False)["mean"].mean()
     ends = float(epsilons[0]), float(epsilons[-1])
-    return {str(label): (best, _cross(epsilons, errors, float(mean)), ends) for label, mean in means.items()}
+    return {str(label): (best, _cross(epsilons, errors, float(mean), scale), ends) for label, mean in means.items()}
 
 
-def _cross(epsilons: Floats, errors: Floats, wanted: float) -> float:
-    """Find the largest ε at which a line through errors, ascending by ε, comes down to the wanted error; infinite or 0 beyond its ends."""
+def _cross(epsilons: Floats, errors: Floats, wanted: float, scale: Scale) -> float:
+    """Find the largest ε at which a line of the chart, ascending by ε, comes down to the wanted error; infinite or 0 beyond its ends."""
     if errors[-1] > wanted:
         return math.inf
     above = np.flatnonzero(errors > wanted)
     if not len(above):
         return 0.0
     last = int(above[-1])
-    x, y = np.log(epsilons[last : last + 2]), np.log(np.maximum(errors[last : last + 2], 1e-12))
-    share = (y[0] - math.log(max(wanted, 1e-12))) / (y[0] - y[1])
+    x, y = np.log(epsilons[last : last + 2]), axis_heights(errors[last : last + 2], scale)
+    share = (y[0] - float(axis_heights(wanted, scale))) / (y[0] - y[1])
     return math.exp(x[0] + share * (x[1] - x[0]))
 
 

@@ -12,12 +12,24 @@ import streamlit as st
 from dpviz.app.components.fields import Field, in_range, problem_with
 from dpviz.app.components.mechanism_controls import DELTAS, EPSILONS
 from dpviz.app.pages.compare.kinds import Compared
-from dpviz.app.pages.compare.state import COMPARE, MOST_REPEATS, MOST_STEPS, NOISE, OWN, SAMPLE, CompareConfig, CompareData, list_kinds
+from dpviz.app.pages.compare.state import (
+    COMPARE,
+    MOST_REPEATS,
+    MOST_STEPS,
+    NOISE,
+    NOTHING,
+    OWN,
+    SAMPLE,
+    CompareConfig,
+    CompareData,
+    list_kinds,
+)
 from dpviz.app.server.class_mode import is_class
 from dpviz.app.session.widgets import widget_for
 from dpviz.app.state.values import EVERYWHERE
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import LAPLACE, NOISES, AnyMechanism, SettingSpec
+from dpviz.view.escape import markdown
 
 LONGEST_SHOWN = 40  # characters of a wrong value that a message repeats
 _NOISE_RULE = SettingSpec(
@@ -35,24 +47,27 @@ def compare_data() -> CompareData | None:
     config: CompareConfig = COMPARE.config()
     st.markdown("##### 1 Data")
     reset: dict[str, Any] = {
+        "file": "",
         "sample": "",
         "mechanisms": (),
         "settings": {},
         "workload": "",
+        "target": None,
         "picked": (),
         "level": None,
         "study_area": EVERYWHERE,
     }
     _choice_buttons("kind", list_kinds(), "Kind of data", **reset)
     if not is_class():
-        _choice_buttons("source", (SAMPLE, OWN), "Where from", names=_SOURCE_NAMES)
+        _choice_buttons("source", (SAMPLE, OWN), "Where from", names=_SOURCE_NAMES, file="")
     if config.source == OWN:
         return _own_data(config)
-    known = config.compared.samples
-    shown = widget_for(
-        f"compare sample {config.kind}", config.chosen_sample, lambda key: COMPARE.change(sample=key, workload="", level=None)
-    )
-    st.selectbox("Sample", list(known), format_func=lambda name: known[name].title, **shown)
+    known, shown = config.compared.samples, None if config.sample == NOTHING else config.chosen_sample
+    widget = widget_for(f"compare sample {config.kind}", shown, lambda key: COMPARE.change(sample=key, workload="", level=None))
+    options: dict[str, Any] = {"index": None, "placeholder": "Choose a sample"} if shown is None else {}
+    st.selectbox("Sample", list(known), format_func=lambda name: known[name].title, **options, **widget)
+    if shown is None:
+        return None
     about = known[config.chosen_sample]
     st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
     compared: Compared = config.compared
@@ -60,10 +75,18 @@ def compare_data() -> CompareData | None:
 
 
 def _own_data(config: CompareConfig) -> CompareData | None:
-    """Return the data that were declared public on the page of their kind; None, with a note, if there are none."""
+    """Return the data that were declared public on the page of their kind; None, with a note, without those that a link says."""
     data = config.offered_data()
+    said = f"The link says that its data are in “{markdown(config.file)}”. " if config.file else ""
     if data is None:
-        st.info(f"Load a file on the {config.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
+        it = "that file" if config.file else "a file"
+        st.info(
+            f"{said}Load {it} on the {config.kind} page in Teach, and confirm there that it is public: then it can be compared on here."
+        )
+        return None
+    if config.file not in ("", config.offered_file()):
+        st.warning(f"{said}In Teach, “{markdown(config.offered_file())}” is loaded.")
+        st.button("Compare on the file that is loaded", on_click=lambda: COMPARE.change(file=""), width="stretch")
         return None
     st.caption(f"{data.title}: declared to be already public.")
     return CompareData(

@@ -54,7 +54,7 @@ def figure_controls(names: list[str], data: CompareData, columns: Sequence[Any])
         figures_of(data),
         format_func=lambda name: figure_title(name, data, workload),
         help="On sparse data judge by an error without smoothing 20: with it, releasing zero everywhere does well.",
-        **widget_for("compare figure", figure, lambda name: COMPARE.change(figure=name)),
+        **widget_for("compare figure", figure, lambda name: COMPARE.change(figure=name, target=None)),
     )
     shown = widget_for("compare workload", workload, lambda name: COMPARE.change(workload=name))
     right.selectbox("Queries", names, format_func=lambda name: workload_words(name, data), **shown)

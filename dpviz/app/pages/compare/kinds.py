@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
-import streamlit as st
 
 from dpviz.app.pages.compare.state import CompareConfig, CompareData
 from dpviz.app.session import cached
@@ -28,7 +27,6 @@ class Compared(ABC):
         places: what a level has, in the plural.
         one_place: one of the places whose errors are shown by their true count.
         parts_about: what the parts of the error are; "" if there is but one, so that there is nothing to show.
-        used: what the search for an epsilon uses of the data.
     """
 
     samples: ClassVar[Mapping[str, SampleInfo]]
@@ -37,7 +35,6 @@ class Compared(ABC):
     places: ClassVar[str] = "regions"
     one_place: ClassVar[str] = "region"
     parts_about: ClassVar[str] = ""
-    used: ClassVar[str] = "no record is looked at"
 
     @abstractmethod
     def load(self, sample: str) -> Any:
@@ -83,17 +80,7 @@ class Compared(ABC):
         names = rows["workload"].unique().tolist()
         rows = rows.assign(x=rows["workload"].map({name: number for number, name in enumerate(names, 1)}))
         levels = ", ".join(f"{number} {markdown(name)}" for number, name in enumerate(names, 1))
-        return rows, "level of the regions, 1 for the coarsest", "level", f"Levels: {levels}. Lines up and down: one standard deviation."
-
-    def ask_level(self, counts: Any) -> int:
-        """Ask for a level of the search for an epsilon."""
-        names = self.name_levels(counts)
-        chosen = st.selectbox("Regions of level", names, index=len(names) - 1, key="wanted region level", persist_state="session")
-        return names.index(chosen) + 1
-
-    def rough_records(self, counts: Any) -> int | None:  # noqa: ARG002
-        """Return the number of records that the search for an epsilon uses, as rough as a curator's guess; None if it uses none."""
-        return None
+        return rows, "level of the regions, 1 for the coarsest", "level", f"Levels: {levels}."
 
 
 def compared_of(data: CompareData) -> Compared:

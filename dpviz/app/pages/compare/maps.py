@@ -12,7 +12,8 @@ from dpviz.app.components.streets import streets_wanted
 from dpviz.app.jobs.study import StudyJob, release_of
 from dpviz.app.pages.compare.answer import shown_picks
 from dpviz.app.pages.compare.kinds import compared_of
-from dpviz.app.pages.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, describe_pick, is_in_address, possible_picks
+from dpviz.app.pages.compare.looks import looks_of
+from dpviz.app.pages.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, describe_pick, is_in_address, job, possible_picks
 from dpviz.app.session.camera import opening
 from dpviz.app.session.widgets import is_dark, show_error, widget_for
 from dpviz.errors import DpvizError
@@ -27,51 +28,53 @@ CANVAS_HEIGHT = 430
 STREETS, NOTHING = "compare street map", "No region is here."
 
 
-def side_by_side(job: StudyJob, data: CompareData) -> None:
+def side_by_side(study_job: StudyJob, data: CompareData) -> None:
     """Show the choice of configurations, and their maps."""
-    picked = shown_picks(job)
+    picked = shown_picks(study_job)
     if not picked:
         st.info("Click a point of the chart, or choose configurations here: their releases are repeated from their seeds.")
-        _pick_controls(job, picked)
+        _pick_controls(study_job, picked)
         return
-    repeat = min(COMPARE.config().repeat, job.of.study.repeats)
-    runs = {(run.label, float(run.budget.epsilon)): run for run in job.of.study.runs() if run.repeat == repeat}
-    releases = _repeat_releases(job, {pick: runs[pick] for pick in picked})
+    repeat = min(COMPARE.config().repeat, study_job.of.study.repeats)
+    runs = {(run.label, float(run.budget.epsilon)): run for run in study_job.of.study.runs() if run.repeat == repeat}
+    releases = _repeat_releases(study_job, {pick: runs[pick] for pick in picked})
     if releases:
         with st.container(key="multiples", gap="xsmall"):
-            compared_of(data).show_maps(data, releases, is_in_address(job))
+            compared_of(data).show_maps(data, releases, is_in_address(study_job))
     left, right = st.columns([6, 1])
     with left:
-        _pick_controls(job, picked)
+        _pick_controls(study_job, picked)
     with right:
-        if job.of.study.repeats > 1:
-            about, key = "Each repeat has noise of its own.", f"compare repeat {job.of.study.repeats}"
-            st.slider("Repeat", 1, job.of.study.repeats, help=about, **widget_for(key, repeat, lambda value: COMPARE.change(repeat=value)))
+        if study_job.of.study.repeats > 1:
+            about, key = "Each repeat has noise of its own.", f"compare repeat {study_job.of.study.repeats}"
+            st.slider(
+                "Repeat", 1, study_job.of.study.repeats, help=about, **widget_for(key, repeat, lambda value: COMPARE.change(repeat=value))
+            )
     st.caption("Simulations with seeded noise: the same releases that the study measured, repeated from their seeds.")
 
 
-def _repeat_releases(job: StudyJob, runs: dict[Pick, Run]) -> dict[str, Any]:
+def _repeat_releases(study_job: StudyJob, runs: dict[Pick, Run]) -> dict[str, Any]:
     """Make the releases of some runs again from their seeds, by their names. A run that failed fails again, and its error is shown."""
     releases = {}
     for pick, run in runs.items():
-        title = describe_pick(job, pick)
+        title = describe_pick(study_job, pick)
         try:
-            releases[title] = release_of(job, run)
+            releases[title] = release_of(study_job, run)
         except DpvizError as error:
             show_error(f"{title}: {error}")
     return releases
 
 
-def _pick_controls(job: StudyJob, picked: list[Pick]) -> None:
+def _pick_controls(study_job: StudyJob, picked: list[Pick]) -> None:
     """Ask which releases are shown; the chosen ones are those that the maps show already."""
-    options = list(possible_picks(job))
+    options = list(possible_picks(study_job))
     st.session_state["compare picked"] = [options.index(pick) for pick in picked]
     st.multiselect(
         "Side by side, up to four",
         range(len(options)),
         key="compare picked",
         max_selections=MOST_PICKED,
-        format_func=lambda index: describe_pick(job, options[index]),
+        format_func=lambda index: describe_pick(study_job, options[index]),
         on_change=lambda: COMPARE.change(picked=tuple(options[index] for index in st.session_state["compare picked"])),
     )
 
@@ -86,9 +89,10 @@ def make_scene(data: CompareData, made: list[Pane], frame: object, *, link: bool
         link: whether a link to the maps can be copied.
         parts: what differs between points, trips and areas.
     """
-    opens = opening(COMPARE, frame)
+    opens, study_job = opening(COMPARE, frame), job()
+    marks = {} if study_job is None else colors_of_picks(study_job)
     return Scene(
-        panes=tuple(made),
+        panes=tuple(replace(pane, mark=marks.get(pane.title, "")) for pane in made),
         description="; ".join(f"{pane.title} {pane.about}" for pane in made),
         dark=is_dark(),
         height=CANVAS_HEIGHT if len(made) <= 2 else 2 * CANVAS_HEIGHT,
@@ -100,6 +104,12 @@ def make_scene(data: CompareData, made: list[Pane], frame: object, *, link: bool
         streets=streets_wanted(STREETS),
         **parts,
     )
+
+
+def colors_of_picks(study_job: StudyJob) -> dict[str, str]:
+    """Return the colours that the releases on the maps have in the charts, by their titles."""
+    looks = looks_of(study_job)
+    return {describe_pick(study_job, pick): looks[pick[0]].color for pick in shown_picks(study_job)}
 
 
 def name_first(pane: Pane) -> Pane:

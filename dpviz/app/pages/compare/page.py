@@ -1,14 +1,13 @@
 """The Compare page: it runs a study of mechanisms on public data in the background, and shows the results.
 
-The tabs under the chart of the study show releases on the map, errors by level, size and part, times, and the table of all runs. The tab
-*Which ε?* needs no study: from the mechanism alone it finds the epsilon that gives a wanted expected error at a wanted level.
+A line across the chart of the study is the error that is wanted: from each curve it reads the epsilon that reaches it. The tabs under the
+chart show releases on the map, errors by level, size and part, times, and the table of all runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -16,14 +15,23 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.components.code import OF_STUDY, show_code
-from dpviz.app.components.fields import in_range, show_lock, show_problem, start_checks
+from dpviz.app.components.fields import Field, in_range, show_lock, start_checks
 from dpviz.app.components.panes import load_deck
+from dpviz.app.components.target_line import target_line
 from dpviz.app.components.words import number_of, show_chart, show_table
 from dpviz.app.jobs.job import DONE, FAILED, STOPPED, WAITING
-from dpviz.app.jobs.search import SearchJob, make_search_job, searched_label
 from dpviz.app.jobs.study import StudyJob, table_of
 from dpviz.app.modes.header import forget_button, show_forgotten
-from dpviz.app.pages.compare.answer import describe_answer, describe_contrasts, equal_epsilons, list_contrasts, shown_picks
+from dpviz.app.pages.compare.answer import (
+    describe_answer,
+    describe_contrasts,
+    describe_target,
+    equal_epsilons,
+    list_contrasts,
+    shown_picks,
+    target_epsilons,
+    usual_target,
+)
 from dpviz.app.pages.compare.controls import compare_data, study_controls
 from dpviz.app.pages.compare.earlier import (
     WANTED,
@@ -56,10 +64,12 @@ from dpviz.app.pages.compare.looks import keep_looks, looks_of
 from dpviz.app.pages.compare.maps import side_by_side
 from dpviz.app.pages.compare.state import (
     COMPARE,
+    LARGEST_TARGET,
     MOST_PICKED,
     OWN,
     CompareData,
     Pick,
+    changed_parts,
     is_current,
     job,
     leave_out_by_mask,
@@ -70,7 +80,6 @@ from dpviz.app.pages.compare.state import (
     study_config_of,
     study_of,
 )
-from dpviz.app.server.class_limits import Check
 from dpviz.app.server.class_mode import is_class
 from dpviz.app.session.cached import keeper
 from dpviz.app.session.ledger import record_public_look
@@ -81,12 +90,14 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import csv_text, frontier, summary
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.code import write_study_python
-from dpviz.publishing.dry_run import FoundEpsilon, WantedError, find_epsilon
 from dpviz.publishing.study_config import study_to_toml
 from dpviz.view.escape import html, markdown
 from dpviz.view.study_charts import (
     PARTS,
     PICKED,
+    Target,
+    choose_band,
+    ends_with_target,
     error_by_epsilon,
     legend_height,
     lines_with_spread,
@@ -104,14 +115,14 @@ _STYLE = (  # no fading while a study runs; the buttons of the chart lie in its 
     "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }"
     ".st-key-study [data-testid='stElementToolbar'] { top: 0 !important; }</style>"
 )
+_GREY = "<style>.st-key-results { filter: grayscale(1); opacity: 0.8; }</style>"
 _STATE_WORDS = {"stopping": "Stopping", "stopped": "Stopped", "done": "Done", "failed": "Failed"}
-TABS = MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
+TABS = MAPS, LEVELS, SIZES, PARTS_TAB, TIME, TABLE = (
     "On the map",
     "By level",
     "By size",
     "Parts of the error",
     "Time",
-    "Which ε?",
     "Table",
 )
 HEIGHT, HEIGHT_ABOVE = 340, 260  # of charts in the tabs, and of the one above them
@@ -119,9 +130,12 @@ ABOUT = (
     "Mechanisms on samples, or on data that are declared public. Every release is a simulation with seeded noise, and errors are measured"
     " against the truth. Nothing is spent, and no private data can be chosen here."
 )
-CHANGED = "Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed."
-NO_STUDY = "What is chosen on the left makes no study yet: the one shown here was made before."
+NO_STUDY = "In grey: what is chosen on the left makes no study yet, and this one was made before."
 CONTRASTS = "A method without ε is a contrast: its error is the same at every ε, and no ε bounds what it reveals."
+TARGET_ABOUT = (
+    "The dashed line of the chart, which can be dragged, too. The ε from which on each configuration reaches it are read from its line"
+    " between the ε of the study."
+)
 NO_FIGURE = "These runs have no such figure: they were made before it was measured. Choose another error, or start the study again."
 WAIT = "Another study of this class is running: this one begins when it has ended."
 COLUMNS = {
@@ -136,9 +150,9 @@ COLUMNS = {
     "stddev": "Standard deviation",
     "p10": "10 % under",
     "p90": "90 % under",
+    "least": "Least",
+    "most": "Largest",
 }
-FOUND = "compare found epsilons"  # key of the search for *Which ε?* in the session's state
-SEARCH_WAIT, SEARCH_TICK = 1.5, 0.5  # seconds until a search is shown as running, and between two refreshes
 
 
 def compare_page() -> None:
@@ -161,7 +175,7 @@ def compare_page() -> None:
     if study_job is None:
         _show_introduction(data)
     elif still_public(study_job):
-        _show_results(study_job, NO_STUDY if data is None else "" if is_current(study_job, data) else CHANGED)
+        _show_results(study_job, NO_STUDY if data is None else _describe_change(study_job, data))
     else:
         study_job.stop(wait=False)
         config, data = study_job.of.config
@@ -252,18 +266,27 @@ def _start_study(study: Study, data: CompareData) -> None:
 
 
 def _show_introduction(data: CompareData | None) -> None:
-    """Show what to do first, and the question that needs no study: which epsilon is enough."""
+    """Show what to do first."""
     st.markdown("##### Which mechanism loses least?", help=ABOUT)
     st.info("Choose data, mechanisms and budgets on the left, and press *Start the study*. Each is drawn many times, with new noise.")
     st.caption(
-        "You will see error against ε with its spread over the repeats, the frontier of the best, releases of up to four configurations"
-        " on the map, errors by zoom level and by size, the parts of the errors, the time that releases take, and the table."
+        "You will see error against ε with its spread over the repeats, the ε that reaches the error you want, the frontier of the best,"
+        " releases of up to four configurations on the map, errors by zoom level and by size, the parts of the errors, the time that"
+        " releases take, and the table."
     )
     if data is not None:
-        st.markdown("##### Which ε is enough?")
-        mechanisms = leave_out_by_mask(data, COMPARE.config())[0].build()
-        inverse_block(data, _with_epsilon(mechanisms))
-        _show_accounting(mechanisms, COMPARE.config().gaussian(), data)
+        _show_accounting(leave_out_by_mask(data, COMPARE.config())[0].build(), COMPARE.config().gaussian(), data)
+
+
+def _describe_change(study_job: StudyJob, data: CompareData) -> str:
+    """Say in Markdown why a study is not the one that is chosen on the left; "" if it is."""
+    if is_current(study_job, data):
+        return ""
+    config, of_study = study_job.of.config
+    parts = [f"another {name}" if name in ("seed", "δ") else f"other {name}" for name in changed_parts(config, COMPARE.config())]
+    if data.key != of_study.key or not parts:
+        parts.insert(0, f"other data, *{markdown(of_study.title)}*")
+    return f"In grey: this study has {list_words(parts)}. The button above makes the one that is chosen on the left."
 
 
 def _show_results(study_job: StudyJob, note: str) -> None:
@@ -271,18 +294,18 @@ def _show_results(study_job: StudyJob, note: str) -> None:
     config, data = study_job.of.config
     if not record_public_look(data):
         return
-    with st.container():  # always there, so that the fragment below keeps its place in the page
+    with st.container():  # always there, so that what follows keeps its place in the page
         if note:
-            st.caption(f":orange[{markdown(note)}]")
+            st.markdown(f":orange[{note}]")
         if config.source == OWN:
             st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")
-    was_running, table = not study_job.has_ended, table_of(study_job)
-    st.html(_STYLE)
-    with st.container(key="study", gap="xsmall"):
-        st.fragment(_show_progress_and_chart, run_every=TICK if was_running else None)(study_job, data, was_running, len(table))
-    if not len(table):
-        return
-    compare_tabs(study_job, data, summary(table), lambda: side_by_side(study_job, data))
+        st.html(_STYLE + (_GREY if note else ""))
+    with st.container(key="results"):
+        was_running, table = not study_job.has_ended, table_of(study_job)
+        with st.container(key="study", gap="xsmall"):
+            st.fragment(_show_progress_and_chart, run_every=TICK if was_running else None)(study_job, data, was_running, len(table))
+        if len(table):
+            compare_tabs(study_job, data, summary(table), lambda: side_by_side(study_job, data))
 
 
 def _show_progress_and_chart(study_job: StudyJob, data: CompareData, was_running: bool, rows_shown: int) -> None:
@@ -297,7 +320,7 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, was_running
     if (was_running and study_job.has_ended) or (not rows_shown and len(table_of(study_job))):
         st.rerun()
     table, answer = table_of(study_job), st.container()
-    *columns, end = st.columns([3, 3, 2], vertical_alignment="bottom")
+    *columns, wanted, end = st.columns([3, 3, 2, 2], vertical_alignment="bottom")
     figure, workload = figure_controls(study_job.of.study.questions.names(), data, columns)
     with end:
         _show_progress(study_job)
@@ -308,9 +331,11 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, was_running
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
     if len(rows):
+        with wanted:
+            target = _ask_target(rows, figure, figure_unit(figure, data, workload))
         with answer:
-            _show_answer(study_job, rows, figure, workload)
-        pick(study_job, _show_chart(rows, figure, workload, study_job))
+            _show_answer(study_job, rows, figure, workload, target)
+        pick(study_job, _show_chart(rows, figure, workload, study_job, target))
         _show_accounting(study_job.of.study.mechanisms, study_job.of.study.gaussian, data)
     else:
         st.info(NO_FIGURE)
@@ -318,29 +343,48 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, was_running
         st.rerun()
 
 
-def _show_answer(study_job: StudyJob, rows: pd.DataFrame, figure: str, workload: str) -> None:
-    """Say in a sentence which configuration loses least; while the study runs, that this may change."""
+def _ask_target(rows: pd.DataFrame, figure: str, unit: str) -> Target:
+    """Ask for the error that is wanted, and find from which ε on each configuration reaches it."""
+    scale, chosen = FIGURES[figure].scale, COMPARE.config().target
+    error = usual_target(rows, scale) if chosen is None else chosen
+    label = f"Target: at most ({unit})"
+    check = in_range("The target", 0, LARGEST_TARGET)
+    field = Field(key="compare target", label=label, value=error, problem=check, use=lambda typed: COMPARE.change(target=typed))
+    field.show(st.number_input, value=None, step=None, format="%.6g", help=TARGET_ABOUT)
+    return Target(error=error, epsilons=target_epsilons(rows, error, scale))
+
+
+def _show_answer(study_job: StudyJob, rows: pd.DataFrame, figure: str, workload: str, target: Target) -> None:
+    """Say in sentences which configuration loses least, and which ε the target takes; while the study runs, that this may change."""
     data: CompareData = study_job.of.config[1]
-    text = describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))
+    unit, scale = figure_unit(figure, data, workload), FIGURES[figure].scale
+    text = describe_answer(rows, unit, workload_words(workload, data))
     looks_first = study_job.state == STOPPED and is_first_look(study_job)
     so_far = "" if study_job.state == DONE else ", a first look" if looks_first else ", so far"
     st.markdown(f"{markdown(data.title)}{so_far}: {text}", help=ABOUT)
-    if text := describe_contrasts(rows, list_contrasts(study_job)):
+    st.markdown(describe_target(rows, target, unit))
+    if text := describe_contrasts(rows, list_contrasts(study_job), scale):
         st.markdown(f"{text} {CONTRASTS}")
 
 
-def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob) -> Pick | None:
+def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob, target: Target) -> Pick | None:
     """Show the figure against epsilon, and its definition; return the configuration and epsilon of a point that was clicked."""
     data: CompareData = study_job.of.config[1]
     scale, title = FIGURES[figure].scale, figure_title(figure, data, workload)
     looks, where = looks_of(study_job), workload_words(workload, data)
-    chart = error_by_epsilon(rows, frontier(rows), title, where, height=HEIGHT_ABOVE, scale=scale, looks=looks)
-    chart_state = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
+    options: dict[str, Any] = {"height": HEIGHT_ABOVE, "scale": scale, "looks": looks, "target": target}
+    chart = error_by_epsilon(rows, frontier(rows), title, where, **options)
+    with st.container(key="chart", gap=None):
+        ends = ends_with_target(rows, target.error, scale)
+        unit = figure_unit(figure, data, workload)
+        moved: dict[str, Any] = {"key": "compare line", "scale": scale, "on_move": lambda error: COMPARE.change(target=error)}
+        target_line(".st-key-chart", target.error, ends, unit, **moved)
+        chart_state = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     about = figure_about(figure, data, workload)
     st.html(
-        f'<div class="dpviz-note">{html(about)}{" " if about else ""}Bands: the middle 80 % of the repeats. In grey the frontier: no'
-        " private configuration has a smaller error at the same or a smaller ε. Click a point to see that"
-        f" release.{html(tiny_means_note(rows, scale))}</div>"
+        f'<div class="dpviz-note">{html(about)}{" " if about else ""}Bands: {choose_band(rows).about}. In grey the frontier: no'
+        " private configuration has a smaller error at the same or a smaller ε. The dashed line is the target; drag it. Click a point to"
+        f" see that release.{html(tiny_means_note(rows, scale))}</div>"
     )
     return _clicked_point(chart_state)
 
@@ -401,7 +445,6 @@ def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, map
         SIZES: lambda: _show_by_size(study_job, rows),
         PARTS_TAB: lambda: _show_parts(study_job, data, rows),
         TIME: lambda: _show_times(study_job, rows),
-        INVERSE: lambda: inverse_block(data, _with_epsilon(study_job.of.study.mechanisms)),
         TABLE: lambda: _show_table(study_job, data, rows),
     }
     names = tabs_of(compared_of(data))
@@ -463,13 +506,13 @@ def _show_lines(rows: pd.DataFrame, title: str, figure: str, study_job: StudyJob
     if not len(rows):
         st.info(NO_FIGURE)
         return
-    names = {"label": "configuration", "x": title, "mean": figure_title(figure, data), "stddev": "spread over runs", "runs": "runs"}
+    band = choose_band(rows)
+    names = {"label": "configuration", "x": title, "mean": figure_title(figure, data), band.low: "from", band.high: "to", "runs": "runs"}
     height, scale = legend_height(rows["label"].unique().tolist(), HEIGHT), FIGURES[figure].scale
-    columns = ("x", "label", "mean", "stddev")
-    chart = lines_with_spread(rows.reset_index(drop=True), columns, names, heading, height, scale=scale, looks=looks_of(study_job))
-    show_chart(chart)
-    if text := f"{figure_about(figure, data)}{tiny_means_note(rows, scale)}":
-        st.caption(markdown(text.strip()))
+    columns, ends = ("x", "label", "mean", "stddev"), (band.low, band.high)
+    rows = rows.reset_index(drop=True)
+    show_chart(lines_with_spread(rows, columns, names, heading, height, scale=scale, looks=looks_of(study_job), ends=ends))
+    st.caption(markdown(f"{figure_about(figure, data)}{tiny_means_note(rows, scale)} Lines up and down: {band.about}.".strip()))
 
 
 def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
@@ -479,7 +522,7 @@ def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     rows = rows[(rows["epsilon"] == epsilon) & (rows["workload"] == workload) & rows["figure"].isin(PARTS)].reset_index(drop=True)
     chart = parts_by_label(rows, epsilon, data.unit, workload_words(workload, data), looks=looks_of(study_job))
     show_chart(chart)
-    st.caption(compared_of(data).parts_about)
+    st.caption(f"{compared_of(data).parts_about} Lines: {choose_band(rows).about}.")
 
 
 def _show_times(study_job: StudyJob, rows: pd.DataFrame) -> None:
@@ -487,7 +530,7 @@ def _show_times(study_job: StudyJob, rows: pd.DataFrame) -> None:
     times = rows[(rows["figure"] == "seconds") & (rows["epsilon"] == epsilon)]
     times = times[times["workload"] == times["workload"].iloc[0]].reset_index(drop=True)
     show_chart(seconds_by_label(times, epsilon, looks=looks_of(study_job)))
-    st.caption("Seconds of the mechanism only, while other releases ran at the same time; lines: the middle 80 % of the repeats.")
+    st.caption(f"Seconds of the mechanism only, while other releases ran at the same time; lines: {choose_band(times).about}.")
 
 
 def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
@@ -496,7 +539,8 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     workload = shown_workload(study_job.of.study.questions.names(), figure)
     further = [name for name in figures_of(data) if FIGURES[name].families and name != figure]
     table = summary_table(rows[rows["workload"] == workload], figure, further)
-    equal = equal_epsilons(rows[(rows["workload"] == workload) & (rows["figure"] == figure)], list_contrasts(study_job))
+    of_figure = rows[(rows["workload"] == workload) & (rows["figure"] == figure)]
+    equal = equal_epsilons(of_figure, list_contrasts(study_job), FIGURES[figure].scale)
     if equal:
         best = next(iter(equal.values()))[0]
         found = table["label"].map({label: epsilon for label, (_, epsilon, _) in equal.items()})
@@ -512,7 +556,8 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     about = " ".join(filter(None, (figure_about(name, data, workload) for name in (figure, *further))))
     st.caption(
         f"{markdown(figure_title(figure, data, workload))}; {markdown(workload_words(workload, data))}. 95 %: confidence"
-        " interval of the mean, by Student's t over the repeats. 10 % under and 90 % under: this share of the repeats lies below."
+        " interval of the mean, by Student's t over the repeats. 10 % under and 90 % under: this share of the repeats lies below;"
+        " with few repeats look at the least and the largest."
         f" Columns after these are means of further figures. {markdown(about)} The files hold all workloads and"
         " errors; rows with the same fingerprint in the column study can be joined, and a study can be resumed from them:"
         " *Load a study* on the left takes study.csv."
@@ -541,76 +586,3 @@ def summary_table(rows: pd.DataFrame, figure: str, further: list[str]) -> pd.Dat
     table = table.assign(settings=table["settings"].replace("{}", "defaults"))[list(COLUMNS)]
     means = rows.pivot_table(index=["label", "epsilon"], columns="figure", values="mean")
     return table.join(means[[name for name in further if name in means]], on=["label", "epsilon"])
-
-
-def _with_epsilon(mechanisms: dict[str, AnyMechanism]) -> dict[str, AnyMechanism]:
-    """Return the mechanisms that have an ε, by label."""
-    return {label: mechanism for label, mechanism in mechanisms.items() if mechanism.spends}
-
-
-def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> None:
-    """Ask for an error and a level; show, for each mechanism, the smallest epsilon that gives at most this error.
-
-    Args:
-        data: public data; the search uses their frame, unit and bound per person, and of points the rounded number of records.
-        mechanisms: mechanisms by their name on screen.
-    """
-    left, middle, right = st.columns([2, 3, 2], vertical_alignment="bottom")
-    error = left.number_input(
-        f"Typical error of at most ({data.unit})",
-        value=20.0,
-        key="wanted error",
-        persist_state="session",
-        help="Root mean square error of one block or pair, from noise alone.",
-    )
-    with middle:
-        level = compared_of(data).ask_level(data.data)
-    is_valid = show_problem("wanted error", in_range("Typical error", 0.01, 1e9)(error))
-    settings = tuple((label, tuple(map(str, mechanism.chosen().items()))) for label, mechanism in mechanisms.items())
-    question = (data.key, settings, error, level)  # an answer is shown only for its own question
-    if right.button("Find ε", key="find epsilon", width="stretch", disabled=not is_valid) and is_valid:
-        with st.spinner("Looking for ε ..."):
-            records = compared_of(data).rough_records(data.data)
-            wanted = WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
-            if wanted.records is None or record_public_look(data):
-                gaussian = COMPARE.config().gaussian()
-
-                def find(label: str, check: Check) -> FoundEpsilon:
-                    how = replace(wanted, gaussian=label in gaussian)
-                    return find_epsilon(mechanisms[label], data.data, how, before_attempt=check)
-
-                started = make_search_job(question, mechanisms, find)
-                keeper().take(started)  # which stops the search before
-                st.session_state[FOUND] = started
-                started.start(SEARCH_WAIT)
-    found: SearchJob | None = st.session_state.get(FOUND)
-    if found is not None and found.key == question:
-        st.fragment(_show_answers, run_every=SEARCH_TICK if found.is_running else None)(found, data, found.is_running)
-    used = compared_of(data).used
-    st.caption(f"Errors of noise alone, from the mechanisms and the public frame: {used}. Nothing is spent, and no study is needed.")
-
-
-def _show_answers(search: SearchJob, data: CompareData, was_running: bool) -> None:
-    """Show the epsilons found so far, and the progress of the search.
-
-    Args:
-        search: the search.
-        data: data whose unit the table names.
-        was_running: whether the search was running when the whole page was drawn.
-    """
-    if was_running and not search.is_running:
-        st.rerun()
-    if search.is_running:
-        left, right = st.columns([6, 1], vertical_alignment="center")
-        left.progress(search.share, f"{markdown(searched_label(search))}: one ε after the other is tried ...")
-        if right.button("Stop", key="stop inverse", width="stretch"):
-            search.stop(wait=False)
-            st.rerun()
-    elif searched_label(search):
-        st.caption(f":orange[Stopped at {markdown(searched_label(search))}: press *Find ε* to search again.]")
-    if found := list(search.results):
-        rows = pd.DataFrame(found)
-        table = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
-        show_table(table.round(2))
-        for note, rows_of_note in rows.groupby("note", sort=False):
-            st.caption(f"**{markdown(', '.join(rows_of_note['Configuration']))}**: {markdown(note)}")

@@ -43,7 +43,6 @@ BOXES = {
     "medium": "blocks of 1 % of the area",
     "large": "blocks of 10 % of the area",
 }
-COARSEST, FINEST = 0, 8  # zoom levels of the search for an epsilon
 USUAL_SIZE = None  # records of a made-up sample; None is its usual number
 USUAL_ZOOM = 5
 _ZOOM = "Every map shows the level of its release that has about as many partitions as there are blocks at this zoom level."
@@ -61,7 +60,6 @@ class ComparedPoints(Compared):
         "Noise: how far answers are from those of the same partitions with true counts. Uniformity: how far those are from the truth,"
         " because of what is assumed inside partitions. Their mean sizes are shown; the two can cancel each other."
     )
-    used: ClassVar[str] = "of the data only the number of records is used, rounded to one digit"
 
     def load(self, sample: str) -> PointCounts:
         """Return a sample of its usual size, on the lattice of this session."""
@@ -103,18 +101,8 @@ class ComparedPoints(Compared):
         """Return the rows of zoom levels; see `Compared.by_level`."""
         rows = rows[rows["workload"].str.startswith("zoom ")]
         rows = rows.assign(x=rows["workload"].str.removeprefix("zoom ").astype(int))
-        about = "Zoom z cuts the domain into 2^z x 2^z equal blocks; all are queried. Lines up and down: one standard deviation."
+        about = "Zoom z cuts the domain into 2^z x 2^z equal blocks; all are queried."
         return rows, "zoom level", "zoom level", about
-
-    def ask_level(self, counts: PointCounts) -> int:
-        """Ask for a zoom level of the search for an epsilon."""
-        finest = min(counts.domain.order, FINEST)
-        text = "Zoom z cuts the domain into 2^z x 2^z equal blocks."
-        return int(st.slider("In blocks of zoom level", COARSEST, finest, min(4, finest), key=f"wanted zoom {finest}", help=text))
-
-    def rough_records(self, counts: PointCounts) -> int:
-        """Return the number of records with one digit, which makes it as rough as a curator's guess."""
-        return max(1, int(float(f"{int(counts.count.sum()):.0e}")))
 
     def show_maps(self, data: CompareData, releases: dict[str, PointRelease], link: bool) -> None:
         """Show releases side by side; see `Compared.show_maps`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import chain
@@ -16,9 +16,11 @@ import streamlit as st
 
 from dpviz.app.jobs.study import StudyJob
 from dpviz.app.server.class_limits import refuse_large_study
+from dpviz.app.server.class_mode import is_class
 from dpviz.app.server.class_samples import name_files
 from dpviz.app.session.page_state import ConfigState
-from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_settings
+from dpviz.app.session.widgets import check_link, to_query
+from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_file_name, read_settings
 from dpviz.app.state.values import EVERYWHERE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, STUDY_AREAS
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
@@ -36,8 +38,10 @@ from dpviz.view.study_figures import FIGURES
 from dpviz.view.trips_drawing import RELEASED
 
 SAMPLE, OWN = "sample", "own"
+NOTHING = "nothing"
+"""The sample of a link whose data are not known here."""
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
-MOST_CONFIGURATIONS = 24
+MOST_CONFIGURATIONS, LARGEST_TARGET = 24, 1e12
 MOST_ZOOM, MOST_LEVELS = 6, 16  # finest zoom level of the maps of points, and most levels of regions that a link may name
 JOB = "study"
 NOISE = "noise"
@@ -53,8 +57,9 @@ class CompareConfig:
 
     Attributes:
         kind: "Points", "Trips" or "Areas".
-        source: "sample", or "own": public data as loaded in Teach; a link always opens a sample.
-        sample: key of the sample; empty for the usual one.
+        source: "sample", or "own": public data as loaded in Teach.
+        file: name of the file of own data that a link says; "" without one.
+        sample: key of the sample; empty for the usual one, and `NOTHING` after a link whose data are not known here.
         order: order of the lattice on which a sample of points is counted.
         study_area: where people of a sample of points can be, one of `STUDY_AREAS`; a link that says "file" asks for the file of polygons.
         mechanisms: keys of the compared mechanisms; empty for the usual ones.
@@ -68,6 +73,7 @@ class CompareConfig:
         seed: seed of the noise and of the random queries.
         figure: key of the figure that is shown, one of `FIGURES`; the usual one is shown instead if it is for the other kind of data.
         workload: name of the workload that is shown; empty for the usual one of the figure.
+        target: the error that is wanted, in the unit of the figure; None for the usual one.
         picked: up to four pairs of configuration and epsilon, whose releases are shown side by side.
         looks: by key of a mechanism, its variants in the order in which they first appeared, which gives them their colours; see
             `dpviz.app.pages.compare.looks`.
@@ -81,8 +87,10 @@ class CompareConfig:
     """
 
     view_parts: ClassVar[tuple[str, ...]] = (
+        "file",
         "figure",
         "workload",
+        "target",
         "picked",
         "looks",
         "shown",
@@ -93,9 +101,12 @@ class CompareConfig:
         "study",
     )
     """Parts that do not change which releases are made."""
+    data_parts: ClassVar[tuple[str, ...]] = ("kind", "source", "file", "sample", "order", "study_area")
+    """Parts that say on which data a study is made: without them no other data take their place."""
 
     kind: str = POINT_FAMILY.title
     source: str = SAMPLE
+    file: str = ""
     sample: str = ""
     order: int = 8
     study_area: str = EVERYWHERE
@@ -109,6 +120,7 @@ class CompareConfig:
     seed: int = 0
     figure: str = "n3"
     workload: str = ""
+    target: float | None = None
     picked: tuple[Pick, ...] = ()
     looks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     shown: str = RELEASED
@@ -132,6 +144,11 @@ class CompareConfig:
         """Return the data that the page of their kind offers here; None if there are none."""
         page = self.family.page
         return None if page is None else page.state.offered_data()
+
+    def offered_file(self) -> str:
+        """Return the name of the file of these data, which a link may carry; "" if there are none."""
+        page = self.family.page
+        return "" if page is None else str(page.state.offered_file())
 
     @property
     def offered(self) -> dict[str, type[AnyMechanism]]:
@@ -217,17 +234,21 @@ class CompareConfig:
         return self.same_study(CompareConfig(kind=self.kind))
 
     def misfits(self) -> list[str]:
-        """Return the names of parameters that can be read, but do not fit the others: a repeat or level that a study of them lacks."""
+        """Return the names of parameters that can be read, but do not fit the others, such as a repeat that a study of them lacks."""
         zooms = min(self.order, MOST_ZOOM)
         levels = MOST_LEVELS if self.level is None else self.compared.most_levels(self.chosen_sample) or MOST_LEVELS
         shown = {"repeat": (self.repeat, self.repeats), "zoom": (self.zoom, zooms), "level": (self.level, levels)}
-        return [name for name, (number, most) in shown.items() if number is not None and number > most]
+        found = [name for name, (number, most) in shown.items() if number is not None and number > most]
+        found += ["sample"] if self.sample and self.sample not in self.compared.samples else []
+        return [*found, "file"] if self.file and self.source != OWN else found
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:
         """Return the reader of each parameter of a link."""
         return {
             "kind": choice_reader(*list_kinds()),
+            "source": choice_reader(OWN),
+            "file": read_file_name,
             "sample": choice_reader(*(key for family in FAMILIES.values() for key in family.compared.samples)),
             "order": number_reader(1, LARGEST_ORDER, int),
             "study_area": choice_reader(*STUDY_AREAS),
@@ -241,6 +262,7 @@ class CompareConfig:
             "seed": number_reader(0, 2**53 - 1, int),
             "figure": choice_reader(*FIGURES),
             "workload": str,
+            "target": number_reader(0, LARGEST_TARGET, float),
             "picked": _read_picks,
             "looks": _read_looks,
             "shown": choice_reader(*SHOWN),
@@ -257,7 +279,26 @@ def list_kinds() -> tuple[str, ...]:
     return tuple(family.title for family in FAMILIES.values())
 
 
-COMPARE = ConfigState(key="compare config", kind=CompareConfig, families=FAMILIES.values())
+@dataclass(frozen=True, kw_only=True)
+class CompareState(ConfigState):
+    """The state of the Compare page, whose links never open other data than those that they say."""
+
+    def read(self, link: Mapping[str, str]) -> tuple[CompareConfig, str]:
+        """Return the configuration of a link; without data if these are not known here, or are a file, which a class does not have."""
+        config, names = check_link(self.kind, link)
+        lost = [name for name in names if name in CompareConfig.data_parts]
+        if not lost and not (is_class() and config.source == OWN):
+            return super().read(link)
+        text = f"Not understood in this link: {list_words(names)}. " if names else "A class has samples only. "
+        return replace(config, source=SAMPLE, file="", sample=NOTHING, study=""), f"{text}No data are chosen: choose them on the left."
+
+    def query(self) -> dict[str, str]:
+        """Return the parameters of a link; own data are named while they are declared public in this session."""
+        config: CompareConfig = self.config()
+        return to_query(replace(config, file=config.offered_file()) if config.source == OWN and not config.file else config)
+
+
+COMPARE = CompareState(key="compare config", kind=CompareConfig, families=FAMILIES.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,6 +424,18 @@ def is_current(study_job: StudyJob, data: CompareData | None) -> bool:
     """Return whether a study is the one that is chosen on the left, on the data chosen there; `data` is None while they are missing."""
     config, data_of_study = study_job.of.config
     return bool(data is not None and config.same_study(COMPARE.config()) and data.key == data_of_study.key)
+
+
+def changed_parts(before: CompareConfig, now: CompareConfig) -> list[str]:
+    """List in words what of the runs differs between two studies, but for their data."""
+    words = {
+        "mechanisms": ("chosen", "settings"),
+        "ε": ("low", "high", "steps"),
+        "δ": ("delta",),
+        "repeats": ("repeats",),
+        "seed": ("seed",),
+    }
+    return [word for word, names in words.items() if any(getattr(before, name) != getattr(now, name) for name in names)]
 
 
 def is_in_address(study_job: StudyJob) -> bool:

@@ -44,7 +44,6 @@ class ComparedTrips(Compared):
         "Per pair that is released or has trips. Noise: how far released pairs are off. Suppression: trips of pairs that were left out."
         " Together they are the mean absolute error."
     )
-    used: ClassVar[str] = "no trip is looked at"
 
     def load(self, sample: str) -> TripCounts:
         """Return the counts of a sample."""

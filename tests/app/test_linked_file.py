@@ -1,0 +1,56 @@
+"""Links of Points, Trips and Areas to a file of one's own: it is named only while it is declared public, and asked for by that name."""
+
+import pytest
+
+from tests.app.seen import errors, fine, good, scenes, warnings
+from tests.app.start import BARE, SMALL, areas_uploaded, pages_app, query_of, trips_uploaded, uploaded
+from tests.app.walk import public, to_mode
+from tests.often import each_often, named
+
+FILES = {
+    "points": ("homes.csv", lambda: uploaded(BARE, link=SMALL | {"mode": "Teach"})),
+    "trips": ("trips.csv", lambda: trips_uploaded("Teach")),
+    "areas": ("visits.csv", lambda: areas_uploaded("Teach")),
+}
+
+
+@pytest.mark.parametrize(("name", "upload"), each_often(FILES, 1))
+def test_a_link_names_a_file_while_it_is_declared_public_in_teach(name, upload):
+    app = upload()
+    assert "file" not in query_of(app)
+    good(public(app).check().run())
+    assert query_of(app)["file"] == name
+    good(public(app).uncheck().run())
+    assert "file" not in query_of(app)
+    good(public(app).check().run())
+    assert name not in str(query_of(to_mode(app, "Curate")))
+
+
+@pytest.mark.parametrize("page", named({page: page for page in FILES}, 1))
+def test_a_link_asks_for_its_file_in_the_words_of_its_author_and_shows_no_sample(page):
+    link = {"file": "*stops* <b>.csv"}
+    app = fine(pages_app(page, link))
+    assert "The link says that its data are in “*stops* <b>.csv”: choose that file under Data" in warnings(app)
+    assert "\\*stops\\*" in app.warning[0].value
+    assert not scenes(app)
+    assert query_of(app)["file"] == link["file"], "a page that is loaded anew asks again"
+
+
+def test_what_a_link_says_goes_once_a_file_of_that_name_is_declared_public_and_stays_with_another():
+    app = uploaded(BARE, link=SMALL | {"mode": "Teach"})
+    page = app.session_state["config"]
+    for name, says in (("homes.csv", ""), ("stops.csv", "The link says that its data are in “stops.csv”")):
+        other = pages_app("points", {"file": name})
+        other.session_state["config"] = page
+        other.session_state["uploaded"] = app.session_state["uploaded"]
+        good(public(good(other.run())).check().run())
+        assert query_of(other)["file"] == "homes.csv"
+        assert warnings(good(other.run())).startswith(says)
+        assert says or not warnings(other)
+
+
+def test_a_class_shows_a_sample_and_says_so(monkeypatch):
+    monkeypatch.setattr("dpviz.app.session.page_state.is_class", lambda: True)
+    app = pages_app("points", {"file": "stops.csv"})
+    assert "a class has samples only: a sample is shown instead" in warnings(app)
+    assert not errors(app)
