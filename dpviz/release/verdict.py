@@ -421,16 +421,6 @@ def describe_verdict(release: NoisyRelease) -> dict[str, Any]:
     return {"headline": result.headline, "detail": result.detail, "rule": result.rule, **levels}
 
 
-def compute_needed_total(parts: int, stddev: float) -> float:
-    """Compute the smallest total with which a level is usable.
-
-    Args:
-        parts: the number of its partitions or pairs.
-        stddev: the mean standard deviation of its numbers.
-    """
-    return parts * stddev / MOST_USABLE
-
-
 def estimate_empty_share(release: TripRelease, stage: int) -> float:
     """Estimate how many of the released pairs of a stage may have no trips, from public numbers alone.
 

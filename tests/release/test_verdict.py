@@ -36,7 +36,6 @@ from dpviz.release.verdict import (
     USABLE,
     LevelVerdict,
     Verdict,
-    compute_needed_total,
     estimate_empty_share,
     square_verdict,
     verdict,
@@ -70,7 +69,6 @@ def test_a_level_is_judged_by_its_noise_beside_its_average_number():
     for ratio, grade in ((0.4, USABLE), (0.41, ROUGH), (1.0, ROUGH), (1.01, NOISE)):
         counts = np.full(len(release.count), third.stddev / ratio * 16 * (1 + 1e-12))
         assert grades(replace(release, count=counts))[2] == grade
-    assert compute_needed_total(16, third.stddev) == pytest.approx(third.stddev / 0.4 * 16)
 
 
 def test_at_a_large_budget_every_level_is_usable_at_a_small_one_the_coarse_ones():
