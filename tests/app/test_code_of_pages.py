@@ -69,6 +69,7 @@ class State:
         """The page with its code on the screen; public data are said to be so."""
         slot = "uploaded" if self.family == "points" else f"{self.family} uploaded"
         state = dict(self.files) if self.records is None else {slot: self.records, **self.files}
+        state |= {f"public file {digest_of(content)}": True for _, content in self.files.values()}
         app = pages_app(self.family, {}, {kind_of(self.family).key: self.page(mode)} | state)
         if mode == "Curate":
             return fine(app)

@@ -7,6 +7,7 @@ import pytest
 from dpviz.app.state.parts import ChosenRegions
 from dpviz.app.state.values import SIDES
 from tests.app.parts import change, files_with, page_with
+from dpviz.app.session.cached import digest_of
 from tests.app.seen import captions, drawn, fine, good, infos, newest, scene, scenes
 from tests.app.start import AREA_REGIONS, BARE, SMALL, pages_app, trips_uploaded, uploaded
 from tests.app.walk import choose, public, to_mode
@@ -72,6 +73,7 @@ def test_names_of_elsewhere_are_found():
 def test_regions_are_not_asked_for_again_where_their_columns_are_missing(family):
     slots = {"trips": "regions uploaded", "areas": "areas regions uploaded"}
     state = {f"{family} config": page_with(family, mode="Teach", source="upload"), slots[family]: ("regions.csv", AREA_REGIONS)}
+    state[f"public file {digest_of(AREA_REGIONS)}"] = True
     app = good(pages_app(family, {}, state))
     change(app, f"{family} config", regions=replace(app.session_state[f"{family} config"].draft.regions, levels=()))
     good(app.run())

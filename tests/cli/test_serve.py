@@ -76,7 +76,7 @@ def test_the_app_starts_without_the_ledger_that_was_named_and_says_so(tmp_path, 
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     assert serve(port=port) == 7
-    assert f"dpviz ledger new {tmp_path / 'lefger.sqlite'} Until then Curate and the Release page refuse" in capsys.readouterr().err
+    assert f"dpviz ledger new {tmp_path / 'lefger.sqlite'} Until then Curate refuses" in capsys.readouterr().err
 
 
 def test_the_app_runs_with_this_python_and_its_own_modules():
