@@ -35,7 +35,7 @@ def drop_extent(page: FamilyState, holder: str, unless: str = "") -> bool:
     if extent is None or digest == unless:
         return False
     st.session_state.pop(_slot(page))
-    was_declared = _sides(page, holder) == extent
+    was_declared: bool = _sides(page, holder) == extent
     if was_declared:
         page.set(holder, **dict.fromkeys(SIDES))
     return was_declared
