@@ -5,8 +5,8 @@ import pytest
 from tests.app.seen import errors, fine, good, scenes, warnings
 from tests.app.start import BARE, SMALL, areas_uploaded, pages_app, query_of, trips_uploaded, uploaded
 from tests.app.walk import public, to_mode
-from tests.scenes import unpack
 from tests.often import each_often, named
+from tests.scenes import unpack
 
 FILES = {
     "points": ("homes.csv", lambda: uploaded(BARE, link=SMALL | {"mode": "Teach"})),

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from dpviz.app.session.cached import digest_of
 from dpviz.app.state.parts import ChosenRegions
 from dpviz.app.state.values import SIDES
 from tests.app.parts import change, files_with, page_with
-from dpviz.app.session.cached import digest_of
 from tests.app.seen import captions, drawn, fine, good, infos, newest, scene, scenes
 from tests.app.start import AREA_REGIONS, BARE, SMALL, pages_app, trips_uploaded, uploaded
 from tests.app.walk import choose, public, to_mode
