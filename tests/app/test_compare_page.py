@@ -466,6 +466,7 @@ class TestTarget:
         text = "At most 10 %: **c** ε 0.1 or less; **a** ε 1; **b** not reached up to ε 10."
         assert describe_target(self.ROWS, target, "%") == text
         assert describe_target(self.ROWS[:0], Target(error=10.0, epsilons={}), "%") == ""
+        assert "**\\*x\\*** ε 1" in describe_target(self.ROWS, Target(error=10.0, epsilons={"*x*": 1.0}), "%")
 
     @pytest.mark.parametrize(("mean", "scale", "target"), [(0.3, LOG, 0.5), (2.0, LOG, 2.0), (61.0, PERCENT, 100.0), (0.0, COUNT, 1.0)])
     def test_without_one_it_is_a_round_error_that_the_best_reaches(self, mean, scale, target):

@@ -70,8 +70,8 @@ def read_linked_file(query: Mapping[str, str]) -> str:
 
 def ask_for_file_of_link(page: Page, file: str) -> Page:
     """Return a page that asks for an upload of a file of this name, instead of a sample."""
-    role = "trips" if page.draft.kind.family is TRIP_FAMILY else "points"
-    return replace(page, draft=replace(page.draft, source=UPLOAD, uploaded=Files(data=DataKeys(**{role: file}))))
+    data = DataKeys(trips=file) if page.draft.kind.family is TRIP_FAMILY else DataKeys(points=file)
+    return replace(page, draft=replace(page.draft, source=UPLOAD, uploaded=Files(data=data)))
 
 
 def describe_linked_file(file: str) -> str:

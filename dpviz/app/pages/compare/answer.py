@@ -90,7 +90,7 @@ def describe_target(rows: pd.DataFrame, target: Target, unit: str) -> str:
     for label, epsilon in sorted(target.epsilons.items(), key=lambda pair: pair[1]):
         reached = f"ε {format_decimal(epsilon, 2)}" if epsilon else f"ε {least} or less"
         texts.append(f"**{markdown(label)}** {f'not reached up to ε {most}' if math.isinf(epsilon) else reached}")
-    return f"At most {format_decimal(target.error, 3)} {unit}: {'; '.join(texts)}." if texts else ""
+    return f"At most {format_decimal(target.error, 3)} {markdown(unit)}: {'; '.join(texts)}." if texts else ""
 
 
 def describe_contrasts(rows: pd.DataFrame, contrasts: Collection[str], scale: Scale = LOG) -> str:

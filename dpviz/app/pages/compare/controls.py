@@ -74,20 +74,29 @@ def compare_data() -> CompareData | None:
     return compared.ask_sample(about, config)
 
 
-def _own_data(config: CompareConfig) -> CompareData | None:
-    """Return the data that were declared public on the page of their kind; None, with a note, without those that a link says."""
-    data = config.offered_data()
+def ask_for_own_data() -> None:
+    """Say which data of one's own are missing, if they are: without any, or with others than a link says, there is no study of them."""
+    config: CompareConfig = COMPARE.config()
+    if config.source != OWN or _has_own_data(config):
+        return
     said = f"The link says that its data are in “{markdown(config.file)}”. " if config.file else ""
-    if data is None:
-        it = "that file" if config.file else "a file"
-        st.info(
-            f"{said}Load {it} on the {config.kind} page in Teach, and confirm there that it is public: then it can be compared on here."
-        )
-        return None
-    if config.file not in ("", config.offered_file()):
+    if config.offered_data() is not None:
         st.warning(f"{said}In Teach, “{markdown(config.offered_file())}” is loaded.")
-        st.button("Compare on the file that is loaded", on_click=lambda: COMPARE.change(file=""), width="stretch")
+        st.button("Compare on the file that is loaded", on_click=lambda: COMPARE.change(file=""))
+        return
+    it, where = "that file" if config.file else "a file", f"on the {config.kind} page in Teach, and confirm there that it is public"
+    st.info(f"{said}Load {it} {where}: then it can be compared on here.")
+
+
+def _has_own_data(config: CompareConfig) -> bool:
+    return config.offered_data() is not None and config.file in ("", config.offered_file())
+
+
+def _own_data(config: CompareConfig) -> CompareData | None:
+    """Return the data that were declared public on the page of their kind; None without those that a link says."""
+    if not _has_own_data(config):
         return None
+    data = config.offered_data()
     st.caption(f"{data.title}: declared to be already public.")
     return CompareData(
         data=data.counts,

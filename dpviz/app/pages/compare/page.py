@@ -32,7 +32,7 @@ from dpviz.app.pages.compare.answer import (
     target_epsilons,
     usual_target,
 )
-from dpviz.app.pages.compare.controls import compare_data, study_controls
+from dpviz.app.pages.compare.controls import ask_for_own_data, compare_data, study_controls
 from dpviz.app.pages.compare.earlier import (
     WANTED,
     find_again,
@@ -169,6 +169,7 @@ def compare_page() -> None:
     name_shown_study()
     COMPARE.write_address()
     st.session_state[CONFIG_SHOWN] = COMPARE.config()
+    ask_for_own_data()
     study_job = job()
     if study_job is not None:
         keeper().take(study_job)  # once more after the connection was lost for a moment, when the session let go of it
@@ -347,7 +348,7 @@ def _ask_target(rows: pd.DataFrame, figure: str, unit: str) -> Target:
     """Ask for the error that is wanted, and find from which ε on each configuration reaches it."""
     scale, chosen = FIGURES[figure].scale, COMPARE.config().target
     error = usual_target(rows, scale) if chosen is None else chosen
-    label = f"Target: at most ({unit})"
+    label = f"Target: at most ({markdown(unit)})"
     check = in_range("The target", 0, LARGEST_TARGET)
     field = Field(key="compare target", label=label, value=error, problem=check, use=lambda typed: COMPARE.change(target=typed))
     field.show(st.number_input, value=None, step=None, format="%.6g", help=TARGET_ABOUT)
@@ -358,13 +359,13 @@ def _show_answer(study_job: StudyJob, rows: pd.DataFrame, figure: str, workload:
     """Say in sentences which configuration loses least, and which ε the target takes; while the study runs, that this may change."""
     data: CompareData = study_job.of.config[1]
     unit, scale = figure_unit(figure, data, workload), FIGURES[figure].scale
-    text = describe_answer(rows, unit, workload_words(workload, data))
+    answer = describe_answer(rows, unit, workload_words(workload, data))
     looks_first = study_job.state == STOPPED and is_first_look(study_job)
     so_far = "" if study_job.state == DONE else ", a first look" if looks_first else ", so far"
-    st.markdown(f"{markdown(data.title)}{so_far}: {text}", help=ABOUT)
+    st.markdown(f"{markdown(data.title)}{so_far}: {answer}", help=ABOUT)
     st.markdown(describe_target(rows, target, unit))
-    if text := describe_contrasts(rows, list_contrasts(study_job), scale):
-        st.markdown(f"{text} {CONTRASTS}")
+    if contrasts := describe_contrasts(rows, list_contrasts(study_job), scale):
+        st.markdown(f"{contrasts} {CONTRASTS}")
 
 
 def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob, target: Target) -> Pick | None:
