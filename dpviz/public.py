@@ -58,6 +58,7 @@ from dpviz.release.publication import Publication
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.samples.load import load_sample
+from dpviz.space.categories import Categories
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
@@ -70,6 +71,7 @@ __all__ = [
     "AreaCounts",
     "AreaRelease",
     "BudgetError",
+    "Categories",
     "CellMask",
     "Dawa",
     "Domain",

@@ -37,9 +37,10 @@ from dpviz.release.facts import Contents, RegionLevel, Stage, TripContents
 from dpviz.release.manifest import describe_trip_contents, read_grid
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.trip_release import PairSums, RegionTotals, StageCounts, TripRelease
+from dpviz.space.nested import ROOT
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.region_builders import Grid
-from dpviz.space.regions import NO_GEOMETRY, ROOT, Regions
+from dpviz.space.regions import NO_GEOMETRY, Regions
 
 GEOPARQUET, PARQUET, GEOJSON, CSV, GEOPACKAGE = "GeoParquet", "Parquet", "GeoJSON", "CSV", "GeoPackage"
 FORMATS = ("geoparquet", "geojson", "csv", "geopackage")
