@@ -20,6 +20,7 @@ VARIANTS = {
     "region_tree with the whole": RegionTree(count_root=True, split="uniform"),
     "region_tree, geometric": RegionTree(split="geometric"),
     "region_tree, non-negative": RegionTree(nonnegative=True),
+    "region_tree, balanced": RegionTree(split="balanced"),
     "region_tree, bounded": RegionTree(neighbours="bounded", accounting="tight"),
     "flat, bounded": FlatAreas(neighbours="bounded", accounting="paper"),
     "flat, some hidden": FlatAreas(threshold=5),
