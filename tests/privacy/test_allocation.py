@@ -201,9 +201,7 @@ def test_the_variance_of_a_regular_tree_is_that_of_the_fit(root):
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
-@pytest.mark.parametrize(
-    "sizes", [(1, 12, 108, 1608), (12, 108, 1608), (1, 4, 24), (1, 51, 3162), (1, 5, 10, 50, 200), (1, 3, 9, 27, 81, 243)]
-)
+@pytest.mark.parametrize("sizes", [(1, 12, 108, 1608), (12, 108, 1608), (1, 4, 24), (1, 51, 3162), (1, 5, 10, 50), (1, 3, 9, 27, 81)])
 def test_balanced_shares_are_the_best_of_all_sets_of_levels(sizes, gaussian):
     def log_spread(shares):
         fan = np.array(sizes) / np.array((1, *sizes[:-1]))
