@@ -73,8 +73,8 @@ def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[st
 
 def _counts_fingerprint(data: PrivateData) -> str:
     digest = hashlib.sha256(repr(data.identity()).encode())
-    for name in (*data.places, "count"):
-        digest.update(np.ascontiguousarray(getattr(data, name)).tobytes())
+    for array in data.identity_arrays():
+        digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
