@@ -23,6 +23,7 @@ from dpviz.evaluation.truth import evaluate
 from dpviz.mechanisms import (
     MECHANISMS,
     AdaptiveGrid,
+    CrossTree,
     Dawa,
     FittedTree,
     FlatAreas,
@@ -51,6 +52,7 @@ from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.dry_run import expected_errors, find_epsilon
 from dpviz.publishing.in_python import publish
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.cross_release import CrossRelease
 from dpviz.release.files import read_manifest, read_release, write_release
 from dpviz.release.manifest import describe
 from dpviz.release.point_release import PointRelease
@@ -73,6 +75,8 @@ __all__ = [
     "BudgetError",
     "Categories",
     "CellMask",
+    "CrossRelease",
+    "CrossTree",
     "Dawa",
     "Domain",
     "DomainError",

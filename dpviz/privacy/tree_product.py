@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from dpviz.arrays import Floats
-from dpviz.privacy.consistency import least_squares
+from dpviz.privacy.consistency import SMALLEST_VARIANCE, least_squares
 from dpviz.space.hierarchy import Hierarchy
 
 _MOST_NUMBERS = 2**22  # of weights that are held at once
@@ -40,10 +40,11 @@ class TreeFit:
 
         Args:
             hierarchy: of n nodes, all leaves at one depth.
-            variances: above 0; infinite for a depth that is not measured. Leaves are measured.
+            variances: at least 0, of which those below 1e-12 are raised to it; infinite for a depth that is not measured. Leaves are
+                measured.
         """
-        relative = np.asarray(variances, np.float64) / min(variances)
-        of_nodes = relative[hierarchy.depth]
+        known = np.maximum(np.asarray(variances, np.float64), SMALLEST_VARIANCE)
+        of_nodes = (known / known.min())[hierarchy.depth]
         _, spread = least_squares(hierarchy, np.zeros(len(hierarchy)), of_nodes)
         return cls(hierarchy=hierarchy, own=spread.slack / of_nodes, share=spread.share)
 

@@ -14,6 +14,7 @@ from dpviz.privacy.allocation import REGION_STRATEGIES, region_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
+from dpviz.space.cross import Cross, regions_of
 from dpviz.space.regions import Regions
 
 
@@ -100,22 +101,22 @@ class RegionTree(AreaMechanism):
         weights = region_weights(self.split, sizes, gaussian=gaussian, custom=self.weights, root=self.counts_whole)
         return [0.0] * first + weights
 
-    def check(self, frame: Regions) -> None:
+    def check(self, frame: Regions | Cross) -> None:
         """Raise an error if the split does not fit the levels."""
-        self.level_weights(frame, gaussian=False)
+        self.level_weights(regions_of(frame), gaussian=False)
 
-    def shares(self, frame: Regions) -> list[Share]:
+    def shares(self, frame: Regions | Cross) -> list[Share]:
         """List one part of epsilon per level that can be measured, coarsest first; parts of rho may differ (see `level_weights`)."""
-        return self._list_shares(frame, gaussian=False)
+        return self._list_shares(regions_of(frame), gaussian=False)
 
-    def shares_of_rho(self, frame: Regions) -> list[Share]:
+    def shares_of_rho(self, frame: Regions | Cross) -> list[Share]:
         """List one part of rho per level that can be measured, coarsest first."""
-        return self._list_shares(frame, gaussian=True)
+        return self._list_shares(regions_of(frame), gaussian=True)
 
-    def _list_shares(self, frame: Regions, *, gaussian: bool) -> list[Share]:
+    def _list_shares(self, regions: Regions, *, gaussian: bool) -> list[Share]:
         first = 0 if self.counts_whole else 1
-        weights = self.level_weights(frame, gaussian=gaussian)[first:]
-        return split_shares(("the whole", *frame.levels)[first:], weights, range(first, frame.depth + 1))
+        weights = self.level_weights(regions, gaussian=gaussian)[first:]
+        return split_shares(("the whole", *regions.levels)[first:], weights, range(first, regions.depth + 1))
 
     def with_shares(self, shares: Sequence[float]) -> RegionTree:
         """Return a copy with custom weights, one per level."""
