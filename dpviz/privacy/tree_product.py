@@ -128,6 +128,16 @@ class ProductSpread:
     slots: TreeFit
     noise: Floats
 
+    @classmethod
+    def of_noise(cls, places: Hierarchy, slots: Hierarchy, noise: Floats) -> ProductSpread:
+        """Make both fits for (L, K) variances of the noise, infinite where a pair is not measured; the pair of the finest levels is.
+
+        If the variances are a product, the fits are the best. Else their weights are those of the product that has the same last row and
+        column, and the variances of the estimates are exact all the same.
+        """
+        fits = TreeFit.of_variances(places, noise[:, -1]), TreeFit.of_variances(slots, noise[-1])
+        return cls(places=fits[0], slots=fits[1], noise=np.where(np.isfinite(noise), noise, 0.0))
+
     def of_nodes(self) -> Floats:
         """Return the (n, s) variances of every place by every slot."""
         return self.places.squares_of_nodes() @ self.noise @ self.slots.squares_of_nodes().T

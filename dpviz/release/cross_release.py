@@ -18,7 +18,6 @@ from dpviz.release.base import Level, Rows
 from dpviz.release.intervals import count_ends
 from dpviz.space.categories import Categories
 from dpviz.space.hierarchy import Hierarchy
-from dpviz.space.nested import ROOT
 
 Pair: TypeAlias = tuple[Level, Level]
 """A level of the regions and one of the categories, each by its number, 0 for the whole, or by its name."""
@@ -34,7 +33,7 @@ class CrossRelease(AreaRelease):
     give those of slots.
 
     Attributes:
-        categories: the public categories; None if regions alone were counted, as in one slot.
+        categories: the public categories.
         spread: the joint distribution of the errors of all unbiased counts.
         cross_noisy: (n, s) counts of regions by categories of all levels as first measured; NaN where they were not measured.
         cross_count: (n, s) counts after post-processing.
@@ -56,15 +55,13 @@ class CrossRelease(AreaRelease):
     ([-11.0], [-9.0])
     """
 
-    categories: Categories | None
+    categories: Categories
     spread: ProductSpread  # type: ignore[assignment]  # of all slots together, it is used as a `Spread`
     cross_noisy: Floats
     cross_count: Floats
     cross_unbiased: Floats | None = None
 
     def __repr__(self) -> str:
-        if self.categories is None:
-            return super().__repr__().replace("AreaRelease", "CrossRelease")
         size, slots = self.regions.size(self.regions.depth), self.categories.slots
         by = f"{size:,} {self.regions.levels[-1]} by {slots:,} {self.categories.levels[-1]}"
         return f"CrossRelease({self.mechanism}, {by}{self._stamp})"
@@ -72,7 +69,7 @@ class CrossRelease(AreaRelease):
     @property
     def slot_hierarchy(self) -> Hierarchy:
         """The s categories of all levels, the whole first."""
-        return self.spread.slots.hierarchy
+        return self.categories.hierarchy
 
     @property
     def numbers(self) -> int:
@@ -95,7 +92,7 @@ class CrossRelease(AreaRelease):
         Raises:
             DomainError: no such level.
         """
-        return self.level_number(pair[0]), self._slot_level(pair[1])
+        return self.level_number(pair[0]), self.categories.level_number(pair[1])
 
     def name_pair(self, pair: Pair) -> str:
         """Name a pair of levels for readers, such as "district by hour"."""
@@ -137,7 +134,7 @@ class CrossRelease(AreaRelease):
         if not isinstance(level, tuple):
             return super().to_frame(level)
         place, slot = self.pair_numbers(level)
-        slots = [ROOT] if self.categories is None else self.categories.ids_of(slot)
+        slots = self.categories.ids_of(slot)
         (low, high), (all_low, all_high) = self.interval(level), self.interval(level, joint=True)
         numbers = {
             "count": self.of_pair(self.cross_count, level),
@@ -247,10 +244,8 @@ class CrossRelease(AreaRelease):
 
     def _in_slots(self, ids: Sequence[str] | None) -> Floats:
         """Return (slots,) 1 where a finest category lies in any of the categories with these ids, else 0; None is all of them."""
-        if ids is None or self.categories is None:
-            if ids is not None:
-                raise DomainError("This release has no categories: it counts regions alone.")
-            return np.ones(len(self.slot_hierarchy.leaves))
+        if ids is None:
+            return np.ones(self.categories.slots)
         if isinstance(ids, str):
             raise DomainError("slots and minus must be lists of ids.")
         inside, known = np.zeros(self.categories.slots, np.bool_), np.zeros(len(ids), np.bool_)
@@ -262,16 +257,9 @@ class CrossRelease(AreaRelease):
             raise DomainError("There is an id that is not a category; ids are compared letter by letter.")
         return inside.astype(np.float64)
 
-    def _slot_level(self, level: Level) -> int:
-        if self.categories is not None:
-            return self.categories.level_number(level)
-        if level != 0:
-            raise DomainError("This release has no categories: it counts regions alone.")
-        return 0
-
     def observe(self, leaves: tuple[int, ...]) -> tuple[list[Rows], Floats]:
         """Return the numbers of all pairs of nodes on the paths to some leaves of the frame, and of all pairs if they are few."""
-        slots = len(self.slot_hierarchy.leaves)
+        slots = self.categories.slots
         rows, _ = super().observe(tuple(leaf // slots for leaf in leaves))
         place, slot = self.hierarchy, self.slot_hierarchy
         paths = [np.ix_(self.path_to(leaf // slots), _path_to(slot, leaf % slots)) for leaf in dict.fromkeys(leaves)]

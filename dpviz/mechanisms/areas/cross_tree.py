@@ -19,11 +19,11 @@ from dpviz.privacy.allocation import region_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.lean import make_lean
-from dpviz.privacy.tree_product import ProductSpread, TreeFit, fit_product
+from dpviz.privacy.tree_product import ProductSpread, fit_product
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.cross_release import CrossRelease
+from dpviz.space.categories import Categories
 from dpviz.space.cross import Cross, categories_of, regions_of
-from dpviz.space.hierarchy import Hierarchy
 from dpviz.space.nested import Nested
 from dpviz.space.regions import Regions
 
@@ -35,6 +35,7 @@ _HELP = (
 _WEIGHTS = (
     "One per level, the whole first; 0 for a level that is not measured, but not for the finest. Shares that add up to 1, or whole numbers."
 )
+_PUBLIC_SLOTS = "the categories and their levels"
 _BIASED = (
     "spread and intervals are those of the best unbiased estimates; released counts are at least 0 and lean: in places with few records,"
     " slots are split much as in the larger region around"
@@ -64,6 +65,8 @@ class CrossTree(AreaMechanism):
         The part of a pair is the share of its level of regions times that of its level of categories; free parts were measured to gain at
         most 0.3 %. Where rounding makes the noise no exact product, the fit's weights are those of the nearest product, and the stated
         variances are exact. b lowers no noise under epsilon.
+
+    Without categories, regions alone are counted, as by a region tree.
 
     >>> import dpviz as dv
     >>> import pandas as pd
@@ -98,22 +101,19 @@ class CrossTree(AreaMechanism):
             BudgetError: something else than a budget, delta = 0, or a split that does not fit the levels.
             InputError: not AreaCounts.
         """
-        run = Run.of(self, areas, budget, entropy)
-        places, slots = areas.regions.hierarchy, _slots_of(areas.frame)
-        noisy, noise = self._measure(run, places, slots)
-        with np.errstate(invalid="ignore"):
-            spread = ProductSpread(
-                places=TreeFit.of_variances(places, noise[:, -1]),
-                slots=TreeFit.of_variances(slots, noise[-1]),
-                noise=np.where(np.isfinite(noise), noise, 0.0),
-            )
+        run, categories = Run.of(self, areas, budget, entropy), areas.categories
+        if categories is None:
+            return self.make_release(run, *self.count_levels(run, self.level_weights(areas.regions, gaussian=run.gaussian)))
+        frame = Cross(areas.regions, categories)
+        places, slots = areas.regions.hierarchy, categories.hierarchy
+        noisy, noise = self._measure(run, frame)
+        spread = ProductSpread.of_noise(places, slots, noise)
         unbiased = fit_product(spread.places, spread.slots, noisy)
         count = make_lean(places, slots, unbiased, spread.of_nodes()) if self.lean else unbiased
-        public = (*PUBLIC_REGIONS, *(() if areas.categories is None else ("the categories and their levels",)))
         public_total = (SAME_NUMBER,) if self.neighbours == BOUNDED else ()
         return CrossRelease(
             regions=areas.regions,
-            categories=areas.categories,
+            categories=categories,
             noisy=noisy[:, 0],
             noise_variance=noise[places.depth, 0],
             unbiased=unbiased[:, 0] if self.lean else None,
@@ -122,18 +122,18 @@ class CrossTree(AreaMechanism):
             cross_noisy=noisy,
             cross_unbiased=unbiased if self.lean else None,
             cross_count=count,
-            **self.release_facts(run.receipt((*public, *public_total), run.notes), run.entropy),
+            **self.release_facts(run.receipt((*PUBLIC_REGIONS, _PUBLIC_SLOTS, *public_total), run.notes), run.entropy),
             steps=("least squares", *(("lean counts",) if self.lean else ())),
             approximate=_BIASED if self.lean else None,
         )
 
-    def _measure(self, run: Run[AreaCounts], places: Hierarchy, slots: Hierarchy) -> tuple[Floats, Floats]:
+    def _measure(self, run: Run[AreaCounts], frame: Cross) -> tuple[Floats, Floats]:
         """Count every pair of levels that has a part of the budget.
 
         Returns:
             (n, s) noisy counts, NaN where they are not measured, and the (levels, levels) variance of each pair, infinite there.
         """
-        frame = run.data.frame
+        places, slots = frame.regions.hierarchy, frame.categories.hierarchy
         of_regions, of_slots = self.level_weights(frame, gaussian=run.gaussian), self.slot_level_weights(frame, gaussian=run.gaussian)
         amounts = run.split([Fraction(str(a)) * Fraction(str(b)) for a, b in product(of_regions, of_slots)])
         true = run.data.cross_counts()
@@ -141,17 +141,10 @@ class CrossTree(AreaMechanism):
         for (level, slot_level), amount in zip(np.ndindex(noise.shape), amounts, strict=True):
             if amount:
                 here = np.s_[places.at_depth(level), slots.at_depth(slot_level)]
-                counts, noise[level, slot_level] = run.with_most(self._most(run.data, slot_level)).measure(
-                    _purpose(frame, level, slot_level), true[here].ravel(), amount, level
-                )
+                of_pair = run.with_most(_most_in_category(run.data.per_slot, frame.categories, slot_level))
+                counts, noise[level, slot_level] = of_pair.measure(_purpose(frame, level, slot_level), true[here].ravel(), amount, level)
                 noisy[here] = counts.reshape(true[here].shape)
         return noisy, noise
-
-    def _most(self, areas: AreaCounts, slot_level: int) -> int | None:
-        """Return how many records of one person lie in one category of a level at most; None for m."""
-        if areas.per_slot is None or areas.categories is None:
-            return None
-        return areas.per_slot * int(areas.categories.leaf_count(slot_level).max())
 
     def level_weights(self, frame: Regions | Cross, *, gaussian: bool) -> list[float]:
         """Return the weights of the levels of regions, the whole's first: of rho if noise is Gaussian, else of epsilon.
@@ -192,16 +185,15 @@ class CrossTree(AreaMechanism):
 
     def level_errors(self, release: AreaRelease) -> list[LevelError]:
         """List the root mean square deviation of each pair of levels, or of the regions of each level without categories."""
-        if not isinstance(release, CrossRelease) or release.categories is None:
+        if not isinstance(release, CrossRelease):
             return super().level_errors(release)
         pairs = product(range(release.regions.depth + 1), range(release.categories.depth + 1))
         return [LevelError.of_noise(pair[0], release.name_pair(pair), release.stddev(pair).ravel(), release.noise) for pair in pairs]
 
 
-def _slots_of(frame: Regions | Cross) -> Hierarchy:
-    """Return the categories of all levels; the whole alone without categories."""
-    categories = categories_of(frame)
-    return Hierarchy.of_levels(()) if categories is None else categories.hierarchy
+def _most_in_category(per_slot: int | None, categories: Categories, level: int) -> int | None:
+    """Return how many records of one person lie in one category of a level at most; None for m."""
+    return None if per_slot is None else per_slot * int(categories.leaf_count(level).max())
 
 
 def _weights_of(nested: Nested | None, split: str, custom: tuple[float, ...], *, gaussian: bool) -> list[float]:
@@ -215,7 +207,6 @@ def _list_shares(nested: Nested, weights: Sequence[float]) -> list[Share]:
     return split_shares(("the whole", *nested.levels), weights, range(nested.depth + 1))
 
 
-def _purpose(frame: Regions | Cross, level: int, slot_level: int) -> str:
-    categories = categories_of(frame)
-    where = regions_of(frame).levels[level - 1] if level else "the whole"
-    return where if categories is None or not slot_level else f"{where} by {categories.levels[slot_level - 1]}"
+def _purpose(frame: Cross, level: int, slot_level: int) -> str:
+    where = frame.regions.levels[level - 1] if level else "the whole"
+    return f"{where} by {frame.categories.levels[slot_level - 1]}" if slot_level else where
