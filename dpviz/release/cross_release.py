@@ -118,6 +118,10 @@ class CrossRelease(AreaRelease):
             return super().interval(level, joint=joint)
         return self._ends(self.of_pair(self.cross_centre, level), self.stddev(level), joint=joint)
 
+    def pair_interval(self, *, joint: bool = False) -> tuple[Floats, Floats]:
+        """Compute the (n, s) lower and (n, s) upper ends of intervals of all pairs, as `interval` does."""
+        return self._ends(self.cross_centre, self.cross_stddev, joint=joint)
+
     def to_frame(self, level: Any = None) -> Any:
         """Make a table of the regions of a level, as `AreaRelease.to_frame` does, or of a pair of levels.
 
