@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.areas.base import SAME_NUMBER, AreaMechanism
+from dpviz.mechanisms.audit import AREAS, CROSS, Added
 from dpviz.mechanisms.base import BOUNDED, PUBLIC_REGIONS, LevelError, Share, setting, split_shares
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import region_weights
@@ -81,6 +82,8 @@ class CrossTree(AreaMechanism):
     key: ClassVar[str] = "cross_tree"
     title: ClassVar[str] = "Cross tree"
     summary: ClassVar[str] = "Counts regions by category, such as the hour, on every pair of levels; counts add up in both directions."
+    on_pages: ClassVar[bool] = False
+    audit_inputs: ClassVar[tuple[Added[Any], ...]] = (*AREAS, *CROSS)
     advice: ClassVar[str] = "For counts by place and hour, mode or group. Regions alone are better counted by a region tree."
 
     split: str = setting("balanced", "Budget over levels of regions", choices=_SPLITS, help=_HELP.format(parts="regions"))
