@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.bounding import Bound, People, bound_of, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_coordinates
-from dpviz.data.cells import array_of, check_bad_rows, check_whole, most_per_cell, pairs_of, whole_counts, xy_of_frame
+from dpviz.data.cells import array_of, cells_by_slot, check_bad_rows, check_whole, most_per_cell, pairs_of, whole_counts, xy_of_frame
 from dpviz.data.counts import PERSON, Counts
 from dpviz.data.empty import NONE_IN_REGIONS, refuse_none_inside
 from dpviz.data.frame_columns import column_of, each_row_of_frame, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.marks import declares_unit
 from dpviz.data.roles import warn_each_row
-from dpviz.data.slots import check_categories, check_slots
+from dpviz.data.slots import check_categories, check_slot_column, check_slots
 from dpviz.data.trips import place_table
 from dpviz.errors import InputError
 from dpviz.space.categories import Categories
@@ -227,8 +227,7 @@ class AreaCounts(Counts):
         check_regions(regions)
         check_categories(categories)
         check_bad_rows(bad_rows)
-        if (categories is None) != (slot is None):
-            raise InputError("categories and slot belong together: name the column of slots, and say what slots there are.")
+        check_slot_column(categories, slot)
         contributions, is_declared = check_whole(contributions, "contributions", 1), declares_unit(unit, person)
         placed, each_row = place_table(table, {"region": regions}, count, person, bad_rows, _NOUN, spare=() if slot is None else (slot,))
         warn_each_row(each_row)
@@ -236,7 +235,7 @@ class AreaCounts(Counts):
         slots = 1 if categories is None else categories.slots
         if categories is not None and slot is not None:
             found = check_slots(column_of(table, slot, _NOUN), categories, f"Column {slot!r}", bad_rows)
-            placed = replace(placed, cells=pairs_of(placed.cells, found, slots))
+            placed = replace(placed, cells=cells_by_slot(placed.cells, found, slots))
         bound = None if placed.person is None else bound_of(contributions, key, distinct=distinct, per_slot=per_slot, slots=slots)
         counted, is_declared = placed.counts(bound, regions.size(regions.depth) * slots), is_declared or placed.count is None
         return cls.from_leaf_counts(counted, regions, bound, categories, unit_declared=is_declared, each_row=each_row)

@@ -48,6 +48,13 @@ def check_categories(categories: object) -> None:
         raise InputError("categories must be Categories: see Categories.hours, Categories.bins and Categories.from_table.")
 
 
+def check_slot_column(categories: object, slot: object) -> None:
+    """Refuse categories without a column, and a column without categories."""
+    check_categories(categories)
+    if (categories is None) != (slot is None):
+        raise InputError("categories and slot belong together: name the column of slots, and say what slots there are.")
+
+
 def check_slots(entries: pd.Series | pa.ChunkedArray, categories: Categories, source: str, bad_rows: str) -> Integers:
     """Find slots as `slots_of` does.
 
