@@ -17,6 +17,7 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import Level, Rows
 from dpviz.release.intervals import count_ends
 from dpviz.space.categories import Categories
+from dpviz.space.cross import Cross
 from dpviz.space.hierarchy import Hierarchy
 
 Pair: TypeAlias = tuple[Level, Level]
@@ -65,6 +66,11 @@ class CrossRelease(AreaRelease):
         size, slots = self.regions.size(self.regions.depth), self.categories.slots
         by = f"{size:,} {self.regions.levels[-1]} by {slots:,} {self.categories.levels[-1]}"
         return f"CrossRelease({self.mechanism}, {by}{self._stamp})"
+
+    @property
+    def frame(self) -> Any:
+        """Regions by categories."""
+        return Cross(self.regions, self.categories)
 
     @property
     def slot_hierarchy(self) -> Hierarchy:

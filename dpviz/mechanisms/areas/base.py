@@ -164,9 +164,6 @@ class AreaMechanism(Mechanism[AreaCounts, Regions | Cross, AreaRelease]):
     ) -> list[LevelError]:
         """List the noise that a release of any counts of these regions would have; no private data are needed.
 
-        The stated spread is a function of the public regions, the settings and the budget alone. So it is read from a release of no
-        records with seeded noise.
-
         Args:
             frame: the public regions, or regions by categories.
             budget: of the release.
@@ -176,7 +173,14 @@ class AreaMechanism(Mechanism[AreaCounts, Regions | Cross, AreaRelease]):
         Raises:
             BudgetError: another kind of budget, or a split that does not fit the levels.
         """
-        nobody = AreaCounts(
+        return self.level_errors(self.release_nothing(frame, budget, contributions, per_slot))
+
+    def release_nothing(self, frame: Regions | Cross, budget: Budget, contributions: int, per_slot: int | None) -> AreaRelease:
+        """Make a release of no records with seeded noise: its stated spread is that of any records, a function of public values alone.
+
+        Arguments and errors are those of `expected_errors`.
+        """
+        nothing = AreaCounts(
             regions=regions_of(frame),
             categories=categories_of(frame),
             leaf=np.zeros(0, np.int32),
@@ -185,7 +189,7 @@ class AreaMechanism(Mechanism[AreaCounts, Regions | Cross, AreaRelease]):
             unit=RECORD if per_slot is None else PERSON,
             per_slot=per_slot,
         )
-        return self.level_errors(self.release(nobody, budget, Entropy.seeded(0)))
+        return self.release(nothing, budget, Entropy.seeded(0))
 
 
 def make_stages(regions: Regions, noisy: Floats, variance: Floats) -> tuple[Root, list[NoisyStage]]:

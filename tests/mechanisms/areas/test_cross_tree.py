@@ -168,8 +168,9 @@ def test_a_table_of_a_pair_of_levels_has_a_row_for_every_region_and_slot():
 def test_errors_to_expect_are_those_of_a_release_of_any_records(budget):
     areas = cross_records(unit="person", contributions=3, per_slot=1)
     release = made(CrossTree(), areas, budget)
-    errors = CrossTree().expected_errors(areas.frame, budget, 3, 1)
-    assert errors == CrossTree().level_errors(release)
+    assert CrossTree().expected_errors(areas.frame, budget, 3, 1) == CrossTree().level_errors(release)
+    errors = CrossTree().expected_pair_errors(areas.frame, budget, 3, 1)
+    assert errors == CrossTree().pair_errors(release)
     assert [error.of for error in errors][:3] == ["the whole", "the whole by level 1", "the whole by level 2"]
 
 
@@ -211,7 +212,7 @@ BARS = {(3, 2): 0.845, (3, 0): 0.36, (0, 0): 0.218, (0, 2): 0.512, (1, 2): 1.634
 def test_the_citys_standard_deviations_stand_to_a_region_tree_per_slot_as_was_worked_out():
     """Within 2 %: cell, place total, total, slot total, district by slot."""
     budget, frame = ApproxBudget(1, "1e-6").to_zcdp(), Cross(CITY, Categories.hours())
-    cross = {error.of: error.stddev for error in CrossTree().expected_errors(frame, budget)}
+    cross = {error.of: error.stddev for error in CrossTree().expected_pair_errors(frame, budget)}
     tree = [error.stddev for error in RegionTree().expected_errors(CITY, budget)]
     names = ["the whole", *CITY.levels]
     for (level, slot_level), ratio in BARS.items():
