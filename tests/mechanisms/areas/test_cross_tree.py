@@ -184,10 +184,10 @@ def test_both_bars_of_shares_come_back_as_they_were_given():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [PureBudget(1), ZcdpBudget("0.1")], ids=str)
-def test_intervals_of_random_places_and_ranges_cover_as_often_as_they_say(budget):
-    """In 2,000 runs at least 94 %, and where noise is wider than 3 at most 97.5 % of Laplace noise, 96 % of Gaussian noise."""
-    areas, rng, hits, wide = cross_records(mean=200), np.random.default_rng(3), [], []
+@pytest.mark.parametrize(("budget", "most"), [(PureBudget("0.2"), 0.975), (ZcdpBudget("0.005"), 0.965)], ids=["epsilon", "rho"])
+def test_intervals_of_random_places_and_ranges_cover_as_often_as_they_say(budget, most):
+    """In 2,000 runs at least 94 %, and little more where noise is wide: sums of Laplace noise have light tails, and ends are rounded."""
+    areas, rng, hits = cross_records(mean=2000), np.random.default_rng(3), []
     truth, mechanism = true_cross(areas), CrossTree(lean=False)
     regions, slots = areas.regions.ids_of(2), areas.categories.ids_of(2)
     for seed in range(2000):
@@ -195,13 +195,8 @@ def test_intervals_of_random_places_and_ranges_cover_as_often_as_they_say(budget
         some, first = rng.random(len(regions)) < 0.5, int(rng.integers(len(slots)))
         some[0], last = True, int(rng.integers(first, len(slots))) + 1
         low, high = release.answer_interval([regions[some].tolist()], slots=slots[first:last].tolist())
-        true = truth[release.hierarchy.starts[2] :][some][
-            :, release.slot_hierarchy.starts[2] + first : release.slot_hierarchy.starts[2] + last
-        ].sum()
-        hits.append(low[0] <= true <= high[0])
-        wide.append(high[0] - low[0] > 12)
-    assert np.mean(hits) > 0.94
-    assert np.mean(np.array(hits)[wide]) < (0.96 if isinstance(budget, ZcdpBudget) else 0.975)
+        hits.append(low[0] <= release.of_pair(truth, (2, 2))[some, first:last].sum() <= high[0])
+    assert 0.94 < np.mean(hits) < most
 
 
 CITY = load_sample("made_up_city").regions
