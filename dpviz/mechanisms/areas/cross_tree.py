@@ -37,6 +37,7 @@ _WEIGHTS = (
     "One per level, the whole first; 0 for a level that is not measured, but not for the finest. Shares that add up to 1, or whole numbers."
 )
 _PUBLIC_SLOTS = "the categories and their levels"
+_PER_SLOT = "Of one person at most {most:,} records count in all, and at most {per_slot:,} in each slot, over all regions."
 _BIASED = (
     "spread and intervals are those of the best unbiased estimates; released counts are at least 0 and lean: in places with few records,"
     " slots are split much as in the larger region around"
@@ -113,6 +114,7 @@ class CrossTree(AreaMechanism):
         spread = ProductSpread.of_noise(places, slots, noise)
         unbiased = fit_product(spread.places, spread.slots, noisy)
         count = make_lean(places, slots, unbiased, spread.of_nodes()) if self.lean else unbiased
+        bound = () if areas.per_slot is None else (_PER_SLOT.format(most=areas.contributions, per_slot=areas.per_slot),)
         public_total = (SAME_NUMBER,) if self.neighbours == BOUNDED else ()
         return CrossRelease(
             regions=areas.regions,
@@ -125,7 +127,7 @@ class CrossTree(AreaMechanism):
             cross_noisy=noisy,
             cross_unbiased=unbiased if self.lean else None,
             cross_count=count,
-            **self.release_facts(run.receipt((*PUBLIC_REGIONS, _PUBLIC_SLOTS, *public_total), run.notes), run.entropy),
+            **self.release_facts(run.receipt((*PUBLIC_REGIONS, _PUBLIC_SLOTS, *public_total), (*run.notes, *bound)), run.entropy),
             steps=("least squares", *(("lean counts",) if self.lean else ())),
             approximate=_BIASED if self.lean else None,
         )

@@ -90,6 +90,7 @@ def test_it_spends_its_budget_and_every_step_states_its_noise(mechanism, options
         assert step.scale == step.sensitivity / (2 * step.amount if gaussian else step.amount)
     assert receipt.conversion == (None if budget is not BUDGETS["delta"] else "tight" if options else "exact")
     assert "the categories and their levels" in receipt.unprotected
+    assert any("at most 1 in each slot" in note for note in receipt.notes) == bool(options)
 
 
 def test_epsilon_and_delta_are_met_by_the_noise_of_all_pairs_together():
