@@ -8,7 +8,7 @@ from dpviz.errors import DomainError
 from dpviz.space.categories import Categories
 from dpviz.space.regions import Regions
 
-MOST_CELLS = 2**28
+MOST_CELLS = 2**26
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Cross:
         categories: of which slot they are.
 
     Raises:
-        DomainError: regions and slots of all levels make more than 2**28 pairs.
+        DomainError: regions and slots of all levels make more than 2**26 pairs.
     """
 
     regions: Regions

@@ -8,6 +8,8 @@ import pytest
 
 from dpviz.errors import DomainError
 from dpviz.space.categories import Categories
+from dpviz.space.cross import Cross
+from tests.trip_cases import regular
 
 HOURS = Categories.hours("Europe/Berlin")
 AGES = Categories.bins([0, 6, 18, 65.5], coarser={"group": [0, 18, 65.5]}, level="age")
@@ -80,3 +82,11 @@ def test_what_cannot_be_is_refused(case):
     make, text = REFUSED[case]
     with pytest.raises(DomainError, match=text):
         make()
+
+
+def test_more_pairs_than_fit_in_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("dpviz.space.cross.MOST_CELLS", 100)
+    regions = regular(3)
+    assert Cross(regions, Categories.weekdays()) == Cross(regions, Categories.weekdays()) != Cross(regions, Categories.weekdays("UTC"))
+    with pytest.raises(DomainError, match="more than 100 pairs"):
+        Cross(regions, HOURS)

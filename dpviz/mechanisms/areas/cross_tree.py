@@ -65,8 +65,9 @@ class CrossTree(AreaMechanism):
 
     Deviations:
         The part of a pair is the share of its level of regions times that of its level of categories; free parts were measured to gain at
-        most 0.3 %. Where rounding makes the noise no exact product, the fit's weights are those of the nearest product, and the stated
-        variances are exact. b lowers no noise under epsilon.
+        most 0.3 %. Where rounding makes the noise no exact product, the fit's weights are those of a product close to it, and the stated
+        variances are exact. b lowers no noise under epsilon. Under "bounded", the whole costs more than it has to, as in a region tree,
+        but its slots do not, so that it keeps its share.
 
     Without categories, regions alone are counted, as by a region tree.
 
