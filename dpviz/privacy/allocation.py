@@ -408,9 +408,12 @@ def _balance(measured: tuple[int, ...], sizes: Sequence[int], *, gaussian: bool)
         variance = np.maximum(fitted_variance(fan, precision, root=True)[1:], _NO_VARIANCE)
         return float(weight @ np.log(variance) / 2)
 
+    def spread_of(logs: Floats) -> float:
+        return log_spread(share_of(logs))
+
     found = np.zeros(len(levels))
     if len(levels) > 1:
-        found = scipy.optimize.minimize(lambda logs: log_spread(share_of(logs)), found, method="L-BFGS-B").x
+        found = scipy.optimize.minimize(spread_of, found, method="L-BFGS-B").x
     shares = np.round(share_of(found) / _STEP) * _STEP
     shares[-1] += 1 - shares.sum()
     return log_spread(shares), tuple(np.round(shares, 4).tolist())

@@ -10,7 +10,7 @@ from dpviz.arrays import Floats, Integers
 from dpviz.space.hierarchy import Hierarchy
 
 PLACES, SLOTS = 0, 1  # axes
-_ADDED, _SCALED = 3, 8  # rounds in which both sums are met by adding, and then by multiplying
+_ADDED, _SCALED = 2, 2  # rounds in which both sums are met by adding, and then by multiplying
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,9 +48,9 @@ class Families:
         """Repeat what each family has for its nodes."""
         return totals.take(self.parent, axis=self.axis)
 
-    def mean(self, values: Floats) -> Floats:
-        """Return the mean of each family."""
-        return self.sum(values) / (self.size if self.axis == SLOTS else self.size[:, None])
+    def mean_of(self, sums: Floats) -> Floats:
+        """Divide what each family has by its number of nodes."""
+        return np.asarray(sums / (self.size if self.axis == SLOTS else self.size[:, None]))
 
     def project(self, values: Floats, totals: Floats) -> Floats:
         """Find the nearest values of at least 0 that add up to totals of at least 0 in each family.
@@ -58,15 +58,17 @@ class Families:
         The difference is shared equally within a family, values that fall below 0 are set to 0, and what is then too much is taken from the
         others, until none falls below 0. Values of at least 0 that add up to their totals stay as they are.
         """
-        found, free = values, np.ones(values.shape, np.bool_)
-        while True:
+        found = values + self.spread(self.mean_of(totals - self.sum(values)))
+        free = found >= 0
+        while not free.all():
+            found = np.where(free, found, 0.0)
             number = np.maximum(self.sum(free.astype(np.float64)), 1.0)
             found = np.where(free, found + self.spread((totals - self.sum(found)) / number), 0.0)
             below = found < 0
-            found = np.where(below, 0.0, found)
             if not below.any():
-                return found
+                break
             free &= ~below
+        return found
 
     def scale(self, values: Floats, totals: Floats) -> Floats:
         """Multiply values of at least 0 so that each family adds up to its total; a family of zeros stays."""
@@ -108,7 +110,7 @@ def make_lean(places: Hierarchy, slots: Hierarchy, estimate: Floats, variance: F
             coarser, finer = slots.at_depth(level - 1), slots.at_depth(level)
             usual = _split_as_parent(among.spread(above), split, within, coarser, finer)
             own = estimate[here, finer] - usual
-            own -= within.spread(within.mean(own))
+            own -= within.spread(within.mean_of(within.sum(own)))
             own *= _factors(own, within, variance[here, coarser], variance[here, finer])[:, None]
             split[:, finer] = _meet_both(usual + own, within, split[:, coarser], among, above[:, finer])
         finished[here] = _add_up_slots(slots, split)
@@ -122,7 +124,7 @@ def _split_whole(slots: Hierarchy, estimate: Floats) -> Floats:
     for depth in range(1, slots.height + 1):
         families, finer = Families.at_depth(slots, depth, SLOTS), slots.at_depth(depth)
         found[:, finer] = families.project(estimate[None, finer], found[:, slots.at_depth(depth - 1)])
-    return found[0]
+    return np.asarray(found[0])
 
 
 def _split_as_parent(above: Floats, split: Floats, within: Families, coarser: slice, finer: slice) -> Floats:
@@ -143,7 +145,7 @@ def _factors(own: Floats, within: Families, of_whole: Floats, of_parts: Floats) 
     noise = of_parts.sum(axis=1) - (of_whole / within.size).sum(axis=1)
     squares = (own**2).sum(axis=1) * freedom
     drowned = max(freedom - 2, freedom / 2) * noise
-    return np.maximum(1 - np.divide(drowned, squares, out=np.ones_like(drowned), where=squares > 0), 0.0)
+    return np.asarray(np.maximum(1 - np.divide(drowned, squares, out=np.ones_like(drowned), where=squares > 0), 0.0))
 
 
 def _meet_both(values: Floats, within: Families, coarser: Floats, among: Families, of_parent: Floats) -> Floats:

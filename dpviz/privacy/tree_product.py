@@ -35,7 +35,7 @@ class TreeFit:
     share: Floats
 
     @classmethod
-    def of_variances(cls, hierarchy: Hierarchy, variances: Sequence[float]) -> TreeFit:
+    def of_variances(cls, hierarchy: Hierarchy, variances: Floats | Sequence[float]) -> TreeFit:
         """Make the fit for one variance per depth, root first; only their ratios matter.
 
         Args:
@@ -140,7 +140,7 @@ class ProductSpread:
 
     def of_nodes(self) -> Floats:
         """Return the (n, s) variances of every place by every slot."""
-        return self.places.squares_of_nodes() @ self.noise @ self.slots.squares_of_nodes().T
+        return np.asarray(self.places.squares_of_nodes() @ self.noise @ self.slots.squares_of_nodes().T)
 
     def of_ranges(self, places: Any, slots: Floats) -> Floats:
         """Return the (q,) variances of sums over places and slots: sum of place weight x slot weight x count.
@@ -159,7 +159,7 @@ class ProductSpread:
 
     def variances(self, tree: Hierarchy) -> Floats:  # noqa: ARG002
         """Return the (n,) variances of places, all slots together, as `Spread.variances` does."""
-        return self.places.squares_of_nodes() @ self.noise @ self.slots.squares_of_nodes()[0]
+        return np.asarray(self.places.squares_of_nodes() @ self.noise @ self.slots.squares_of_nodes()[0])
 
     def of_sums(self, tree: Hierarchy, weights: Any) -> Floats:  # noqa: ARG002
         """Return the (q,) variances of sums of places, all slots together, from (q, n) weights, as `Spread.of_sums` does."""
