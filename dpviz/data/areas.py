@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -43,7 +43,7 @@ class AreaCounts(Counts):
         regions: the public regions.
         leaf: (k,) indices of the occupied leaves, ascending.
         categories: the public categories by which records are counted beside the region; None for none.
-        slot: (k,) index of the slot of each count, ascending within a leaf; zeros without categories.
+        slot: (k,) index of the slot of each count, ascending within a leaf; zeros without categories, and may then be left out.
         per_slot: b, the most records that one person has in each slot, over all regions; None where only m bounds them.
 
     The others, and what is refused, are those of `dpviz.data.counts.Counts`.
@@ -66,13 +66,13 @@ class AreaCounts(Counts):
     regions: Regions
     leaf: Places
     categories: Categories | None = None
-    slot: Places = None  # type: ignore[assignment]  # zeros, as many as leaves
+    slot: Places = field(default_factory=lambda: np.zeros(0, np.int32))
     per_slot: int | None = None
 
     def __post_init__(self) -> None:
         check_regions(self.regions)
         check_categories(self.categories)
-        if self.slot is None:
+        if self.categories is None and not len(self.slot):
             object.__setattr__(self, "slot", np.zeros(len(self.leaf), np.int32))
         if self.per_slot is not None:
             object.__setattr__(self, "per_slot", check_whole(self.per_slot, "per_slot", 1))

@@ -89,8 +89,13 @@ class Added(Generic[Data]):
 
         def make(counts: Integers) -> AreaCounts:
             leaf, slot = np.divmod(np.flatnonzero(counts), width)
-            where = {"leaf": leaf.astype(np.int32), "slot": slot.astype(np.int32)}
-            return AreaCounts(regions=regions, categories=categories, **where, count=counts[counts > 0])
+            return AreaCounts(
+                regions=regions,
+                categories=categories,
+                leaf=leaf.astype(np.int32),
+                slot=slot.astype(np.int32),
+                count=counts[counts > 0],
+            )
 
         return Added(
             frame=f"cells of {' x '.join(map(str, fan_outs))} regions by {' x '.join(map(str, slots))} slots, beside 2 in each",

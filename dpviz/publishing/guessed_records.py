@@ -177,7 +177,8 @@ def guess_in_regions(empty: AreaCounts, guess: PublicGuess, rng: np.random.Gener
     by_slot = np.repeat(weight, empty.slots)
     count = rng.multinomial(guess.records, by_slot / by_slot.sum())
     cells = np.flatnonzero(count)
-    return replace(empty, **empty.places_of(cells), count=count[cells])
+    places = empty.places_of(cells)
+    return replace(empty, leaf=places["leaf"], slot=places["slot"], count=count[cells])
 
 
 def guess_between_regions(empty: TripCounts, guess: PublicGuess, rng: np.random.Generator) -> TripCounts:
