@@ -119,6 +119,11 @@ class Family:
         """All mechanisms by key: private ones first, then references."""
         return {**self.mechanisms, **{reference.key: reference for reference in self.references}}
 
+    @property
+    def offered(self) -> dict[str, type[Any]]:
+        """Those of `choices` that pages offer."""
+        return {key: kind for key, kind in self.choices.items() if kind.on_pages}
+
 
 POINT_FAMILY = Family(
     name="points",

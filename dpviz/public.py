@@ -23,6 +23,7 @@ from dpviz.evaluation.truth import evaluate
 from dpviz.mechanisms import (
     MECHANISMS,
     AdaptiveGrid,
+    CrossTree,
     Dawa,
     FittedTree,
     FlatAreas,
@@ -51,6 +52,7 @@ from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.dry_run import expected_errors, find_epsilon
 from dpviz.publishing.in_python import publish
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.cross_release import CrossRelease
 from dpviz.release.files import read_manifest, read_release, write_release
 from dpviz.release.manifest import describe
 from dpviz.release.point_release import PointRelease
@@ -58,6 +60,7 @@ from dpviz.release.publication import Publication
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.samples.load import load_sample
+from dpviz.space.categories import Categories
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
@@ -70,7 +73,10 @@ __all__ = [
     "AreaCounts",
     "AreaRelease",
     "BudgetError",
+    "Categories",
     "CellMask",
+    "CrossRelease",
+    "CrossTree",
     "Dawa",
     "Domain",
     "DomainError",

@@ -238,7 +238,7 @@ def test_the_configurations_that_are_shown_are_good_ones():
     config = from_tables(whole)
     assert config.mechanism.build(POINT_FAMILY).height == 8
     assert config.dataset.cap() == dv.PureBudget(2)
-    assert [from_tables({**areas, **part}, for_dry_run=True).family.name for part in ({}, *regions)] == ["areas"] * 3
+    assert [from_tables({**areas, **part}, for_dry_run=True).family.name for part in ({}, *regions)] == ["areas"] * 4
 
 
 def columns_in(path):

@@ -6,7 +6,8 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -56,11 +57,15 @@ class Bound:
         distinct: whether a person counts once in each cell, so that m distinct cells are kept.
         fewer: what happens to people who have fewer than m records: "keep", "drop" or "refuse".
         key: decides which records are kept. It is secret: with the key one can tell which of a person's records were left out.
+        per_slot: b >= 1, the most records of a person in each slot, over all places; None for m.
+        slots: number of slots; cells are numbered place * slots + slot.
     """
 
     most: int
     distinct: bool = False
     fewer: str = KEEP
+    per_slot: int | None = None
+    slots: int = 1
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +73,8 @@ class Bound:
         if not isinstance(self.distinct, bool | np.bool_):
             raise InputError("distinct must be True or False.")
         check_choice(self.fewer, (KEEP, DROP, REFUSE), "fewer", InputError)
+        if self.per_slot is not None:
+            check_whole(self.per_slot, "per_slot", 1)
         if not isinstance(self.key, bytes):
             raise InputError("key must be bytes.")
 
@@ -76,10 +83,18 @@ class Bound:
         """The most records of one row that can count: m, or `MOST_PER_CELL` where that is less."""
         return min(int(self.most), MOST_PER_CELL)
 
+    @cached_property
+    def of_slot(self) -> Bound | None:
+        """The bound of a person's records in one slot, with a key of its own; None if there is none below m."""
+        if self.per_slot is None or self.per_slot >= self.most:
+            return None
+        key = hashlib.blake2b(self.key, digest_size=16, person=b"dpviz slots").digest()
+        return Bound(most=self.per_slot, distinct=self.distinct, key=key)
 
-def bound_of(most: int, key: bytes | None, *, distinct: bool = False, fewer: str = KEEP) -> Bound:
+
+def bound_of(most: int, key: bytes | None, **options: Any) -> Bound:
     """Make a bound with the given key, or with a fresh key from the operating system if `key` is None or empty."""
-    return Bound(most=most, distinct=distinct, fewer=fewer, key=secrets.token_bytes(16) if key is None or key == b"" else key)
+    return Bound(most=most, key=secrets.token_bytes(16) if key is None or key == b"" else key, **options)
 
 
 def refuse_bound_without_persons(person: object, most: object, *, distinct: bool) -> None:
@@ -313,6 +328,9 @@ def choose_records(holdings: Holdings, bound: Bound) -> Integers:
 
     A person's records in a cell are numbered 0, 1, 2, ... The person's m records with the smallest (priority, cell, number) are kept.
 
+    If a slot holds at most b of them, the b records of each slot with the smallest priorities under another key are chosen first, and the
+    m are chosen among these.
+
     For a given key, which records a person keeps depends on that person's records alone: a priority is computed from the person, the
     cell, the number and the key, and is compared with priorities of the same person only. So adding or removing a person changes at most
     m of the kept records, all of them that person's, and the order of rows, their files and the engine change nothing. That is all that
@@ -333,6 +351,8 @@ def keep_records(holdings: Holdings, bound: Bound) -> tuple[Integers, int]:
     """Choose as `choose_records` does, without raising. Return the kept records, and how many people have fewer than m records."""
     if not len(holdings.codes):
         return holdings.records, 0
+    if bound.of_slot is not None:
+        return _keep_by_slot(holdings, bound, bound.of_slot)
     first = _run_starts(holdings.codes)
     pairs = np.diff(first, append=len(holdings.codes))
     total = np.add.reduceat(holdings.records, first, dtype=np.float64)
@@ -354,6 +374,29 @@ def keep_records(holdings: Holdings, bound: Bound) -> tuple[Integers, int]:
         else:
             kept_records[rows] = _choose_of_each(own_hashes, pairs[people], holdings.cells[rows], holdings.records[rows], bound)
     return kept_records, int(has_fewer.sum())
+
+
+def _keep_by_slot(holdings: Holdings, bound: Bound, of_slot: Bound) -> tuple[Integers, int]:
+    """Choose in each slot of each person first, and then among what is left of each person."""
+    slot = holdings.cells % bound.slots
+    order = np.lexsort((holdings.cells, slot, holdings.codes))
+    first = np.flatnonzero(np.r_[True, (np.diff(holdings.codes[order]) != 0) | (np.diff(slot[order]) != 0)])
+    group = np.repeat(np.arange(len(first)), np.diff(first, append=len(order)))
+    owners = _persons_at(holdings.persons, holdings.codes[order[first]])
+    in_slots = Holdings(codes=group, persons=owners, cells=holdings.cells[order], records=holdings.records[order])
+    kept_records = np.empty_like(holdings.records)
+    kept_records[order], _ = keep_records(in_slots, of_slot)
+    left = np.flatnonzero(kept_records)
+    rest = Holdings(codes=holdings.codes[left], persons=holdings.persons, cells=holdings.cells[left], records=kept_records[left])
+    kept_records[left], fewer = keep_records(rest, replace(bound, per_slot=None))
+    return kept_records, fewer
+
+
+def _persons_at(persons: Persons, codes: Integers) -> Persons:
+    """Return (k,) persons by their index."""
+    if isinstance(persons, np.ndarray):
+        return persons[codes]
+    return (persons if isinstance(persons, pa.Array | pa.ChunkedArray) else pa.array(persons, pa.large_binary())).take(pa.array(codes))
 
 
 def _divide_people(people: Integers, total: Floats) -> Iterable[Integers]:
@@ -456,6 +499,50 @@ class LargePerson:
         if self.bound.fewer == DROP and self.total < self.bound.most:
             return _NONE, _NONE
         return np.concatenate([pairs[0] for pairs in self._pairs]), np.concatenate([pairs[2] for pairs in self._pairs])
+
+
+@dataclass(kw_only=True, eq=False)
+class LargePersonBySlot:
+    """The records of such a person if a slot holds at most b of them, which are chosen first. It is used as `LargePerson` is. PRIVATE.
+
+    Attributes:
+        person_hash: the person's hash under the key of the bound.
+        hash_in_slots: the same under the key of its bound of a slot.
+        bound: the bound.
+        total: records that were added.
+    """
+
+    person_hash: np.uint64 = field(repr=False)
+    hash_in_slots: np.uint64 = field(repr=False)
+    bound: Bound
+    total: int = field(default=0, repr=False)
+    _slots: dict[int, LargePerson] = field(default_factory=dict, repr=False)
+
+    def add(self, cells: Integers, first_numbers: Integers, records: Integers) -> None:
+        """Add records, as `LargePerson.add` does."""
+        self.total += int(records.sum(dtype=np.float64))
+        slot, of_slot = cells % self.bound.slots, self.bound.of_slot or self.bound
+        for number in np.unique(slot).tolist():
+            large = self._slots.setdefault(number, LargePerson(person_hash=self.hash_in_slots, bound=of_slot))
+            here = np.flatnonzero(slot == number)
+            large.add(cells[here], first_numbers[here], records[here])
+
+    def kept(self) -> tuple[Integers, Integers]:
+        """Return cells, and how many records are kept in each. A cell may be there more than once."""
+        parts = [large.kept() for large in self._slots.values()]
+        cells, index = np.unique(np.concatenate([cells for cells, _ in parts]), return_inverse=True)
+        records = np.bincount(index, np.concatenate([records for _, records in parts]), len(cells)).astype(np.int64)
+        all_slots = LargePerson(person_hash=self.person_hash, bound=self.bound)
+        all_slots.add(cells, np.zeros(len(cells), np.int64), records)
+        return all_slots.kept()
+
+
+def large_person(persons: Persons, bound: Bound) -> LargePerson | LargePersonBySlot:
+    """Begin the records of the one person in `persons`, who may have more than fit in memory."""
+    own = person_hashes(persons, bound.key)[0]
+    if bound.of_slot is None:
+        return LargePerson(person_hash=own, bound=bound)
+    return LargePersonBySlot(person_hash=own, hash_in_slots=person_hashes(persons, bound.of_slot.key)[0], bound=bound)
 
 
 def _divide_records(cells: Integers, first_numbers: Integers, records: Integers, most: int) -> Iterator[tuple[Integers, Integers]]:

@@ -115,7 +115,7 @@ class Totals:
         person: rows without a person.
         elsewhere: good rows outside the domain or the regions.
         inside: records of good rows inside.
-        outside: records of good rows outside.
+        outside: records of good rows outside, or in no slot.
         bad: records of all other rows; a row whose count is bad is one record.
     """
 
@@ -136,25 +136,25 @@ def check_rows(cells: Integers, weight: Integers | None, no_person: Mask | None)
     """Return (n,) whether each row is good and inside, None if all are; and what the rows add up to. Every engine calls this.
 
     Args:
-        cells: (n,) cell of each row, OUTSIDE or BAD.
+        cells: (n,) cell of each row, OUTSIDE, NO_SLOT or BAD.
         weight: (n,) records of each row, -1 where the count is bad; if None, each row is one record.
         no_person: (n,) whether the person of a row is missing; None where the unit is one record.
     """
     if weight is None and no_person is None:
         inside = cells >= 0
         good, bad_cells = int(np.count_nonzero(inside)), int(np.count_nonzero(cells == BAD))
-        others = len(cells) - good - bad_cells
-        totals = Totals(rows=len(cells), cell=bad_cells, elsewhere=others, inside=good, outside=others, bad=bad_cells)
+        others, elsewhere = len(cells) - good - bad_cells, int(np.count_nonzero(cells == OUTSIDE))
+        totals = Totals(rows=len(cells), cell=bad_cells, elsewhere=elsewhere, inside=good, outside=others, bad=bad_cells)
         return None if good == len(cells) else inside, totals
     bad, faults = np.zeros(len(cells), np.bool_), []
     for fault in (cells == BAD, None if weight is None else weight < 0, no_person):
         faults.append(0 if fault is None else int(np.count_nonzero(fault & ~bad)))
         if fault is not None:
             bad |= fault
-    inside, outside = ~bad & (cells >= 0), ~bad & (cells == OUTSIDE)
-    elsewhere = int(np.count_nonzero(outside))
+    inside, outside = ~bad & (cells >= 0), ~bad & (cells < 0)
+    elsewhere = int(np.count_nonzero(outside & (cells == OUTSIDE)))
     if weight is None:
-        records = [int(np.count_nonzero(inside)), elsewhere, sum(faults)]
+        records = [int(np.count_nonzero(inside)), int(np.count_nonzero(outside)), sum(faults)]
     else:
         records = [total_of(np.abs(weight[rows])) for rows in (inside, outside, bad)]
     amounts = dict(zip(("inside", "outside", "bad"), records, strict=True))

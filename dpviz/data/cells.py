@@ -23,7 +23,7 @@ from dpviz.errors import InputError, check_choice
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import BAD, OUTSIDE
 
-__all__ = ["BAD", "OUTSIDE", "cells_of", "pairs_of", "xy_of"]
+__all__ = ["BAD", "NO_SLOT", "OUTSIDE", "cells_of", "pairs_of", "xy_of"]
 
 REMEDY = "Correct the data, or pass bad_rows='drop' to leave such rows out."  # ends every error about a bad row
 MOST_RECORDS = 2**53
@@ -233,6 +233,15 @@ def _convert_each(convert: Callable[[NDArray[np.object_]], Any], values: NDArray
         return np.full(len(values), None, object)
     middle = len(values) // 2
     return np.concatenate([_convert_each(convert, values[:middle]), _convert_each(convert, values[middle:])])
+
+
+NO_SLOT = -3
+"""Marks a good row inside whose slot is none of those that are counted: it is left out, and never refused."""
+
+
+def cells_by_slot(places: Integers, slots: Integers, width: int) -> Integers:
+    """Return (n,) cells of places by slots, place * width + slot, as `pairs_of` does; NO_SLOT where only the slot is OUTSIDE."""
+    return np.where((places >= 0) & (slots == OUTSIDE), NO_SLOT, pairs_of(places, slots, width))
 
 
 def pairs_of(origin: NDArray[np.signedinteger[Any]], destination: NDArray[np.signedinteger[Any]], width: int) -> Integers:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.arrays import Integers, Places
 from dpviz.cards import PrivateCard
@@ -129,6 +130,10 @@ class Counts(PrivateCard):
     def identity(self) -> tuple[Any, ...]:
         """Return plain values that identify family and frame, in a fingerprint of the counts."""
         raise NotImplementedError
+
+    def identity_arrays(self) -> tuple[NDArray[Any], ...]:
+        """Return the arrays that identify the counts in such a fingerprint."""
+        return tuple(getattr(self, name) for name in (*self.places, "count"))
 
     def without_records(self) -> Self:
         """Return counts without any record; frame, unit and bound are unchanged. PUBLIC."""

@@ -235,6 +235,8 @@ def place_table(
     person: str | ArrayLike | People | None,
     bad_rows: str,
     noun: str = "trips",
+    *,
+    spare: Sequence[str] = (),
 ) -> tuple[PlacedRows, EachRow | None]:
     """Return the rows of a table with their leaves or pairs of leaves; and what is said of columns that may be counts and are not read.
 
@@ -245,6 +247,7 @@ def place_table(
         person: a column, or (n,) entries.
         bad_rows: "refuse" or "drop".
         noun: what is counted.
+        spare: further columns that hold no counts.
 
     Raises:
         InputError: a column is missing, or a row is bad under "refuse".
@@ -253,7 +256,7 @@ def place_table(
     cells = cells_of_ids(ids, list(ends.values()), bad_rows)
     column = count_of(table, count, noun)
     counts = None if column is None else check_counts(counts_of(column, f"Column {column.name!r}", noun=noun), bad_rows)
-    each_row = None if column is not None else each_row_of_frame(noun.removesuffix("s"), table, count, [*ends, person])
+    each_row = None if column is not None else each_row_of_frame(noun.removesuffix("s"), table, count, [*ends, *spare, person])
     people = column_of(table, person, noun) if isinstance(person, str) else person
     owners = None if people is None else check_people(people, len(table), bad_rows)
     rows = None if owners is None else sum_rows([each.words() for each in ids], counts, owners)

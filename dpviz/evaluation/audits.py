@@ -15,6 +15,7 @@ from dpviz.families import FAMILIES
 from dpviz.mechanisms import (
     AdaptiveGrid,
     AnyMechanism,
+    CrossTree,
     Dawa,
     FlatAreas,
     FlatGaussian,
@@ -66,6 +67,7 @@ VARIANTS: dict[str, AnyMechanism] = {
     "flat_gaussian, add or remove": FlatGaussian(neighbours=ADD_REMOVE),
     "region_tree, replace one, with the whole": RegionTree(neighbours=BOUNDED, count_root=True, split="uniform"),
     "region_tree, non-negative": RegionTree(nonnegative=True),
+    "cross_tree, replace one, unbiased": CrossTree(neighbours=BOUNDED, lean=False, slot_split="uniform"),
     "flat, replace one, small counts hidden": FlatAreas(neighbours=BOUNDED, threshold=3),
     "stability_histogram, add or remove": StabilityHistogram(neighbours=ADD_REMOVE),
 }

@@ -36,6 +36,7 @@ from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian as FlatGaussian
 from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram as StabilityHistogram
 from dpviz.mechanisms.areas.region_tree import RegionTree as RegionTree
 from dpviz.mechanisms.areas.flat import FlatAreas as FlatAreas
+from dpviz.mechanisms.areas.cross_tree import CrossTree as CrossTree
 
 # References that are NOT PRIVATE.
 from dpviz.mechanisms.references import ExactKdtree as ExactKdtree, ExactTunedGrid as ExactTunedGrid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +21,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.base import NoisyRelease
 from dpviz.release.facts import MANIFESTS
 from dpviz.release.manifest import describe_contents
+from dpviz.space.categories import Categories
 from dpviz.space.regions import Regions
 
 BUSY = 100
@@ -40,6 +41,7 @@ class Added(Generic[Data]):
         beside: (leaves,) counts without the person's records.
         leaves: the leaf of each added record; a leaf may occur several times.
         origins: the leaf from which each record is moved, if records are moved.
+        per_slot: of counts by slot, the bound that is declared on the person's records in one slot; None for none.
     """
 
     frame: str
@@ -47,6 +49,7 @@ class Added(Generic[Data]):
     beside: Integers
     leaves: tuple[int, ...]
     origins: tuple[int, ...] = ()
+    per_slot: int | None = None
 
     @classmethod
     def to_cells(
@@ -71,6 +74,37 @@ class Added(Generic[Data]):
         frame = f"regions of {' x '.join(map(str, fan_outs))}, beside {records} in each"
         make = partial(AreaCounts.from_counts, regions=regions)
         return Added(frame=frame, make=make, beside=np.full(regions.size(regions.depth), records), leaves=leaves, origins=origins)
+
+    @classmethod
+    def to_slots(
+        cls, fan_outs: tuple[int, ...], slots: tuple[int, ...], cells: tuple[tuple[int, int], ...], per_slot: int | None = None
+    ) -> Added[AreaCounts]:
+        """Add records to some cells (region, slot) of `regular_regions` by equally regular categories; moved ones come from the last cell.
+
+        Others are in every cell: 2 records. Moved records come from other regions, and from the same slots.
+        """
+        regions, nested = regular_regions(fan_outs), regular_regions(slots)
+        categories = Categories(levels=nested.levels, ids=nested.ids, parent=nested.parent, names=nested.names)
+        places, width = regions.size(regions.depth), categories.slots
+
+        def make(counts: Integers) -> AreaCounts:
+            leaf, slot = np.divmod(np.flatnonzero(counts), width)
+            return AreaCounts(
+                regions=regions,
+                categories=categories,
+                leaf=leaf.astype(np.int32),
+                slot=slot.astype(np.int32),
+                count=counts[counts > 0],
+            )
+
+        return Added(
+            frame=f"cells of {' x '.join(map(str, fan_outs))} regions by {' x '.join(map(str, slots))} slots, beside 2 in each",
+            make=make,
+            beside=np.full(places * width, 2),
+            leaves=tuple(region * width + slot for region, slot in cells),
+            origins=tuple((places - 1 - region) * width + slot for region, slot in cells),
+            per_slot=per_slot,
+        )
 
     @classmethod
     def to_pairs(
@@ -116,7 +150,8 @@ class Added(Generic[Data]):
         """Declare the bound on the records of one person, which everybody has in full if trips are moved."""
         if len(self.leaves) == 1:
             return data
-        return data.of_persons(len(self.leaves), exactly=moved)
+        owned = data.of_persons(len(self.leaves), exactly=moved)
+        return owned if self.per_slot is None else replace(owned, per_slot=self.per_slot)  # type: ignore[call-arg]
 
 
 PERSON = Added.to_cells(order=2, occupied=((3, 3, 1),), cells=((3, 3), (3, 3)))
@@ -154,6 +189,12 @@ AREAS = (
     Added.to_regions((2, 3), 1, (0, 2, 4), (5, 5, 1)),
 )
 """One record; and one person's records, all in one leaf, or in leaves of several regions of each level."""
+CROSS = (
+    Added.to_slots((2,), (2,), ((0, 0),)),
+    Added.to_slots((2, 2), (2, 2), ((0, 0), (0, 1), (0, 3)), per_slot=1),
+    Added.to_slots((2, 2), (2, 2), ((1, 2), (1, 2), (1, 2))),
+)
+"""One record; and one person's records in one place, spread over slots of which each holds one, or all inside one slot."""
 TRIPS = (Added.to_pairs((2,), (BUSY, BUSY)), Added.to_pairs((2, 2), (BUSY, 0)))
 PEOPLE = (
     Added.to_pairs((2, 2), (BUSY, 0), pairs=(0, 0), origins=(0, 0)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
@@ -138,6 +138,10 @@ class Run(Generic[Data]):
     def variance(self, amount: Fraction) -> float:
         """Return the variance of this noise."""
         return self.sensitivity.variance(amount, gaussian=self.gaussian)
+
+    def with_most(self, most: int | None) -> Run[Data]:
+        """Return this run for numbers of which each has at most `most` records of one unit; its steps are those of this run."""
+        return replace(self, sensitivity=replace(self.sensitivity, most=most))
 
     def measure(
         self, purpose: str, true: Integers, amount: Fraction, level: int | None = None, *, replaces_later: bool = False

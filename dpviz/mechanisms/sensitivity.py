@@ -20,19 +20,30 @@ class Sensitivity:
     the same numbers, such as m records in one cell, or m trips of one person in one pair. The nodes of a level share no record, so that
     the same bounds hold for each level, and for any nodes of different levels of which none lies in another.
 
+    If at most b of the m records lie in each slot, over all places, a unit adds x_pc to the counts of places p and slots c, with sums over
+    p of at most b and a sum of at most m in all. As x is at least 0, the sum of squares is at most that of (sum over p of x_pc)**2 over
+    slots, a convex function of sums of at most b that add up to at most m: it is largest where as many as possible are b, that is
+    floor(m / b) b**2 + (m mod b)**2. Records that replace others change the counts by y - x with x and y at least 0, so that squares are at
+    most those of x and of y together. The sum of absolute changes is m all the same: epsilon gains nothing from b.
+
     Attributes:
         contributions: the bound m on the records of one unit.
         neighbours: "add_remove" if a unit's m records are added or removed, "bounded" if they are replaced by at most m others.
         ones: how many of the numbers a record that comes or goes changes, by one each: 1 for counts of disjoint nodes.
+        most: the bound b on those of a unit's records that lie in one slot, over all places; None for m. It needs `ones` = 1.
 
     >>> replaced = Sensitivity(contributions=3, neighbours="bounded")
     >>> replaced.total, replaced.squares
     (6, 18)
+    >>> by_hour = Sensitivity(contributions=5, most=2)
+    >>> by_hour.total, by_hour.squares
+    (5, 9)
     """
 
     contributions: int
     neighbours: str = ADD_REMOVE
     ones: int = 1
+    most: int | None = None
 
     @property
     def changes(self) -> int:
@@ -46,8 +57,10 @@ class Sensitivity:
 
     @property
     def squares(self) -> int:
-        """Largest sum of squared changes by one unit, for Gaussian noise: m**2 `changes`."""
-        return self.contributions**2 * self.changes
+        """Largest sum of squared changes by one unit, for Gaussian noise: m**2 `changes`, and less if slots hold at most b < m."""
+        most = min(self.contributions, self.most or self.contributions)
+        full, rest = divmod(self.contributions, most)
+        return (full * most**2 + rest**2) * self.changes
 
     def scale(self, part: Fraction, *, gaussian: bool) -> Fraction:
         """Return the parameter of the noise for a part of the budget, which receipts call its scale.

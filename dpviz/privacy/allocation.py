@@ -15,7 +15,9 @@ from dpviz.errors import BudgetError, check_choice
 ROUNDING = 1e-4
 STRATEGIES = ("geometric", "uniform", "leaf", "custom")
 STAGE_STRATEGIES = ("uniform", "levels", "custom")
-REGION_STRATEGIES = ("minimax", "uniform", "geometric", "census", "custom")
+REGION_STRATEGIES = ("minimax", "balanced", "uniform", "geometric", "census", "custom")
+_FINEST_WEIGHT, _OTHER_WEIGHT = 2.0, 0.5  # of the logarithm of a level's standard deviation in balanced shares
+_LEAST_GAIN = 1e-4  # in this mean, for which one more level is measured
 PRUNED_LEAVES = 0.6
 LEAF_WEIGHT = 1.07  # the errors of the leaves count for this many times those of other levels
 _SHARPNESS = 60.0  # of the smooth maximum over levels
@@ -294,7 +296,8 @@ def region_weights(strategy: str, sizes: Sequence[int], *, gaussian: bool, custo
 
     Args:
         strategy: "minimax": the largest ratio, over the levels, of a count's standard deviation after least squares to that with the whole
-            budget on its level is as small as possible, on a regular tree with the mean fan-outs; "uniform": equal weights;
+            budget on its level is as small as possible, on a regular tree with the mean fan-outs; "balanced": `balanced_shares`;
+            "uniform": equal weights;
             "geometric": weights that grow with the numbers of regions, by the power of 1/6 for Laplace and 1/4 for Gaussian noise;
             "census": the published shares of the US Census of 2020; "custom": the weights in `custom`.
         sizes: the number of regions of each measured level, coarsest first; 1 for the whole.
@@ -323,6 +326,8 @@ def region_weights(strategy: str, sizes: Sequence[int], *, gaussian: bool, custo
         return [float(size ** (1 / 4 if gaussian else 1 / 6)) for size in sizes]
     if strategy == "minimax":
         return list(_region_minimax(tuple(sizes), gaussian))
+    if strategy == "balanced":
+        return balanced_shares(sizes, gaussian=gaussian)
     if strategy == "census":
         if len(sizes) != len(CENSUS.parts):
             raise BudgetError(f"The shares of the US Census are for {len(CENSUS.parts)} levels, and {len(sizes)} are measured here.")
@@ -347,6 +352,71 @@ def _region_minimax(sizes: tuple[int, ...], gaussian: bool) -> tuple[float, ...]
     if len(sizes) == 1:
         return (1.0,)
     return tuple(_minimise_largest(log_ratios, np.zeros(len(sizes))).tolist())
+
+
+def balanced_shares(sizes: Sequence[int], *, gaussian: bool) -> list[float]:
+    """Choose the shares of levels for which the weighted sum of the logarithms of their standard deviations is least.
+
+    The standard deviations are those after least squares on a regular tree with the mean fan-outs. That of the finest level has the weight
+    2, any other 1/2. A level may get no share: under epsilon, most coarse ones do not. Logarithms of products add up, so that on the
+    product of two trees the best shares of each are those that it has alone.
+
+    Args:
+        sizes: the number of nodes of each level that can be measured, coarsest first; 1 for the whole.
+        gaussian: whether the shares are of rho, for Gaussian noise; else of epsilon, for Laplace noise.
+
+    Returns:
+        One share per level, in steps of 1e-4; they add up to 1, and the finest one is above 0.
+
+    Source:
+        Our own. Levels are taken in and out one at a time, as long as that lowers the sum by 1e-4: on the trees of
+        `test_balanced_shares_are_the_best_of_all_sets_of_levels`, no set of levels is better.
+
+    >>> balanced_shares([1, 12, 108, 1608], gaussian=False)
+    [0.1399, 0.0, 0.0, 0.8601]
+    """
+    return list(_balanced(tuple(sizes), gaussian))
+
+
+@lru_cache(maxsize=64)
+def _balanced(sizes: tuple[int, ...], gaussian: bool) -> tuple[float, ...]:
+    finest = len(sizes) - 1
+    measured, (least, shares) = {finest}, _balance((finest,), sizes, gaussian=gaussian)
+    while True:
+        others = [measured ^ {level} for level in range(finest)]
+        found = [_balance(tuple(sorted(levels)), sizes, gaussian=gaussian) for levels in others]
+        best = min(range(finest), key=lambda level: found[level][0], default=None)
+        if best is None or found[best][0] > least - _LEAST_GAIN:
+            return shares
+        measured, (least, shares) = others[best], found[best]
+
+
+def _balance(measured: tuple[int, ...], sizes: Sequence[int], *, gaussian: bool) -> tuple[float, tuple[float, ...]]:
+    """Find the best shares of some levels, the finest among them. Return the weighted sum of logarithms, and one share per level."""
+    above = np.array([1, *sizes], np.float64)
+    fan, levels, weight = above[1:] / above[:-1], np.array(measured), np.full(len(sizes), _OTHER_WEIGHT)
+    weight[-1] = _FINEST_WEIGHT
+
+    def share_of(logs: Floats) -> Floats:
+        shares = np.zeros(len(sizes))
+        free = np.exp(logs - logs.max())
+        shares[levels] = free / free.sum()
+        return shares
+
+    def log_spread(shares: Floats) -> float:
+        precision = np.concatenate([[0.0], shares if gaussian else shares**2])
+        variance = np.maximum(fitted_variance(fan, precision, root=True)[1:], _NO_VARIANCE)
+        return float(weight @ np.log(variance) / 2)
+
+    def spread_of(logs: Floats) -> float:
+        return log_spread(share_of(logs))
+
+    found = np.zeros(len(levels))
+    if len(levels) > 1:
+        found = scipy.optimize.minimize(spread_of, found, method="L-BFGS-B").x
+    shares = np.round(share_of(found) / _STEP) * _STEP
+    shares[-1] += 1 - shares.sum()
+    return log_spread(shares), tuple(np.round(shares, 4).tolist())
 
 
 def fitted_variance(fan: Floats, weight: Floats, *, root: bool) -> Floats:

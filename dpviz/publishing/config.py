@@ -7,6 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pandas as pd
+
 from dpviz.codec import keys_of
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES
 from dpviz.data.counting.scheduler import Scheduler
@@ -24,6 +26,7 @@ from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.load import SAMPLES
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.samples.trips import TRIP_SAMPLES
+from dpviz.space.categories import HOUR, MONTH, TIMES, Categories
 from dpviz.space.domain import Domain, refuse_degrees
 from dpviz.space.region_builders import WRONG_ORDER
 
@@ -158,6 +161,75 @@ _KEYS_OF_REGIONS: dict[str, tuple[str, ...]] = {
     "squares": ("bounds",),
 }
 """The keys that say what regions are, each with those that belong to it alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoriesPart:
+    """[categories]: what is counted beside the region, for areas from files: times, bins of a number, or a table of values.
+
+    Attributes:
+        times: which part of a time counts: "hour", "weekday" or "month".
+        zone: of `times`, the time zone, such as "Europe/Berlin"; left out if the column has no times, but the numbers of hours, names of
+            days or months such as 2026-11 themselves.
+        first: of months, the first one, such as "2026-01".
+        last: of months, the last one.
+        bins: edges of bins of a number, ascending; a bin has its lower edge, and not its upper one.
+        coarser: of `bins`, edges of coarser bins by the names of their levels, coarsest first.
+        file: path of a public table with one row per slot, relative to the configuration's folder.
+        levels: of `file`, columns of ids, coarsest first.
+        names: of `file`, for each level that has one, the column of readable names.
+        other: id of one more slot, in which all records are counted that lie in no other one; if left out, such records are left out.
+    """
+
+    times: str | None = None
+    zone: str | None = None
+    first: str | None = None
+    last: str | None = None
+    bins: tuple[float, ...] = ()
+    coarser: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    file: str | None = None
+    levels: tuple[str, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+    other: str | None = None
+
+    def __post_init__(self) -> None:
+        kinds = [name for name in _KEYS_OF_CATEGORIES if getattr(self, name)]
+        if len(kinds) != 1:
+            raise SettingError(
+                f"[categories] needs exactly one of {', '.join(_KEYS_OF_CATEGORIES)}, which say in different ways what they are."
+            )
+        for name, kind in ((name, kind) for kind, names in _KEYS_OF_CATEGORIES.items() for name in names):
+            if getattr(self, name) and kind != kinds[0]:
+                raise SettingError(f"[categories] {name} belongs to {kind}, not to {kinds[0]}: leave one of them out.")
+        if self.times is not None:
+            check_choice(self.times, TIMES, "[categories] times")
+            if (self.times == MONTH) != (self.first is not None and self.last is not None):
+                raise SettingError("[categories] first and last are for months, which need both.")
+        if self.file is None:
+            self.categories()
+
+    def categories(self, table: pd.DataFrame | None = None) -> Categories:
+        """Build the categories.
+
+        Args:
+            table: of `file`; None without one.
+
+        Raises:
+            DomainError: they are invalid.
+        """
+        if table is not None:
+            found = Categories.from_table(table, levels=self.levels, names=self.names)
+        elif self.bins:
+            found = Categories.bins(self.bins, coarser=self.coarser)
+        elif self.times == MONTH:
+            found = Categories.months(str(self.first), str(self.last), self.zone)
+        else:
+            found = Categories.hours(self.zone) if self.times == HOUR else Categories.weekdays(self.zone)
+        return found if self.other is None else found.with_other(self.other)
+
+
+_KEYS_OF_CATEGORIES: dict[str, tuple[str, ...]] = {"times": ("zone", "first", "last"), "bins": ("coarser",), "file": ("levels", "names")}
+"""The keys that say what categories are, each with those that belong to it alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,7 +371,7 @@ _NO_QUOTED_NEWLINES = (
     " more than the privacy guarantee covers. To publish the data, export them as Parquet where they come from."
 )
 _KEYS_OF_KIND = {
-    "points": ("x", "y", "geometry", "centroids", "region", "crs"),
+    "points": ("x", "y", "geometry", "centroids", "region", "crs", "slot", "per_slot"),
     "trips": ("origin", "destination", "crs", "exactly"),
     "sample": ("size",),
 }
@@ -369,7 +441,15 @@ class DataKeys:
 
 @dataclass(frozen=True, kw_only=True)
 class DataPart(DataKeys):
-    """[data]: points, trips or a sample, and the names of the columns."""
+    """[data]: points, trips or a sample, and the names of the columns.
+
+    Attributes:
+        slot: of areas with [categories], the column whose entries say the slot.
+        per_slot: of areas with [categories], the most records of one person that are counted in each slot, over all regions.
+    """
+
+    slot: str | None = None
+    per_slot: int | None = None
 
     def __post_init__(self) -> None:
         kinds = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
@@ -390,6 +470,8 @@ class DataPart(DataKeys):
             raise SettingError(f"[data] {kinds[0]} names no file: give a path, a glob, a folder, or a list of these.")
         if self.distinct and self.person is None:
             raise SettingError("[data] distinct counts each person once per cell or pair: name the person column, or leave distinct out.")
+        if self.per_slot is not None and (self.person is None or self.slot is None or self.per_slot < 1):
+            raise SettingError("[data] per_slot is the most records of one person in each slot, at least 1: it needs person and slot.")
         self._check_coordinates()
         self._check_ends()
         self._check_newlines()
@@ -508,6 +590,7 @@ class DataPart(DataKeys):
         """Return what describes columns and rules of reading, by name."""
         names: tuple[str, ...] = ("origin", "destination", "exactly") if self.is_trips else ("x", "y", "geometry", "centroids")
         names = names if self.region is None else ("region",)
+        names = names if self.slot is None else (*names, "slot", "per_slot")
         return {name: getattr(self, name) for name in (*names, "crs", "copies", *_COUNTING_KEYS)} | {
             "contributions": self.contributions or 1
         }
@@ -561,6 +644,7 @@ class DataConfig:
         domain: the domain of points; samples have a default.
         regions: the regions of trips, or of areas, which are points without a domain; samples have their own.
         destinations: regions in which trips end, if they differ from those in which trips begin.
+        categories: what is counted beside the region; of areas from files only.
         base: folder that relative paths start from; it is not written to the file.
 
     Raises:
@@ -571,6 +655,7 @@ class DataConfig:
     domain: DomainPart | None = None
     regions: RegionsPart | None = None
     destinations: RegionsPart | None = None
+    categories: CategoriesPart | None = None
     base: Path = field(default=Path(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -599,10 +684,20 @@ class DataConfig:
         if data.is_trips and any(part is not None and part.denominator is not None for part in (self.regions, self.destinations)):
             raise SettingError("[regions] denominator is for areas, whose counts it divides to rates: leave it out for trips.")
 
+        self._check_categories()
+
+    def _check_categories(self) -> None:
+        if (self.categories is None) != (self.data.slot is None):
+            raise SettingError("[categories] and [data] slot belong together: slot names the column whose entries say the category.")
+        if self.categories is not None and (self.data.points is None or self.regions is None):
+            raise SettingError("[categories] are for areas from files, which are points with [regions]: leave them out.")
+
     def frame_files(self) -> list[tuple[str, str]]:
         """List the files of the public frame: the name of each in messages, and its path."""
         study_area = None if self.domain is None else self.domain.study_area
         found = [("[domain] study_area", None if study_area == LAND else study_area)]
+        if self.categories is not None:
+            found.append(("[categories] file", self.categories.file))
         for name in ("regions", "destinations"):
             part = getattr(self, name)
             found += [(f"[{name}] {key}", getattr(part, key)) for key in ("file", "polygons", "area_file") if part is not None]

@@ -163,7 +163,7 @@ def guess_in_cells(empty: PointCounts, guess: PublicGuess, rng: np.random.Genera
 
 
 def guess_in_regions(empty: AreaCounts, guess: PublicGuess, rng: np.random.Generator) -> AreaCounts:
-    """Make up records of areas: evenly, by the denominator, or as in an earlier release."""
+    """Make up records of areas: evenly, by the denominator, or as in an earlier release; in each region evenly over slots."""
     regions = empty.regions
     if guess.spread == RELEASED:
         like = guess_regions(empty, regions.depth, guess.like)
@@ -174,9 +174,11 @@ def guess_in_regions(empty: AreaCounts, guess: PublicGuess, rng: np.random.Gener
         weight = np.ones(regions.size(regions.depth))
     if not weight.sum():
         raise SettingError("The earlier release has no records in these regions: choose another one.")
-    count = rng.multinomial(guess.records, weight / weight.sum())
-    leaf = np.flatnonzero(count)
-    return replace(empty, leaf=leaf.astype(np.int32), count=count[leaf])
+    by_slot = np.repeat(weight, empty.slots)
+    count = rng.multinomial(guess.records, by_slot / by_slot.sum())
+    cells = np.flatnonzero(count)
+    places = empty.places_of(cells)
+    return replace(empty, leaf=places["leaf"], slot=places["slot"], count=count[cells])
 
 
 def guess_between_regions(empty: TripCounts, guess: PublicGuess, rng: np.random.Generator) -> TripCounts:

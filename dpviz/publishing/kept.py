@@ -23,6 +23,7 @@ from dpviz.publishing.private_data import PublicFrame, make_frame, open_sources
 from dpviz.release.files import read_manifest, read_release, remove_remains, write_release
 from dpviz.release.manifest import describe
 from dpviz.release.publication import NOT_RECORDED, Publication
+from dpviz.space.cross import Cross
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
@@ -187,6 +188,8 @@ def _frame_facts(frame: PublicFrame | None) -> object:
     """Return the facts that identify a frame: all of a domain, or the ids of all regions; of areas shapes and denominator, too."""
     if frame is None or isinstance(frame, Domain):
         return None if frame is None else (frame.bounds, CRS.from_user_input(frame.crs) if frame.crs else None, frame.order, frame.mask)
+    if isinstance(frame, Cross):
+        return _frame_facts(frame.regions), frame.categories
     if isinstance(frame, Regions):
         shapes = [None if level is None else (level.crs, shapely.to_wkb(level.to_numpy()).tolist()) for level in frame.geometry]
         numbers = None if frame.denominator is None else (frame.denominator.name, frame.denominator.tolist())

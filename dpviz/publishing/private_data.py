@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 
 from dpviz.data.areas import AreaCounts
+from dpviz.data.columns import find_column
 from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
 from dpviz.data.counting.files import read_areas, read_points, read_trips
 from dpviz.data.counting.job import Progress
@@ -29,13 +31,16 @@ from dpviz.data.reading.outline import LAND, land_outline, read_outline, read_po
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import DEFAULT_LIMITS, is_path
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files, list_files
-from dpviz.data.reading.text_format import fold_text_format
+from dpviz.data.reading.text_format import PLAIN_TEXT, fold_text_format
+from dpviz.data.reading.trips import open_rows, read_named
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, InputError, SettingError
 from dpviz.families import AREA_FAMILY, POINT_FAMILY
 from dpviz.publishing.paths import resolve_path, resolve_pattern
 from dpviz.samples.load import load_sample
 from dpviz.samples.points import POINT_SAMPLES
+from dpviz.space.categories import Categories
+from dpviz.space.cross import Cross
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.space.study_area import mask_outside
@@ -45,10 +50,10 @@ if TYPE_CHECKING:
 
     import geopandas
 
-    from dpviz.publishing.config import DataConfig, DomainPart, RegionsPart
+    from dpviz.publishing.config import CategoriesPart, DataConfig, DomainPart, RegionsPart
 
 PrivateData = PointCounts | TripCounts | AreaCounts
-PublicFrame = Domain | Regions | tuple[Regions, Regions]
+PublicFrame = Domain | Regions | Cross | tuple[Regions, Regions]
 UNWATCHED = Progress()
 
 
@@ -73,8 +78,8 @@ def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[st
 
 def _counts_fingerprint(data: PrivateData) -> str:
     digest = hashlib.sha256(repr(data.identity()).encode())
-    for name in (*data.places, "count"):
-        digest.update(np.ascontiguousarray(getattr(data, name)).tobytes())
+    for array in data.identity_arrays():
+        digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
@@ -163,7 +168,8 @@ def make_frame(sources: OpenedSources, report: Callable[[float], object] = lambd
         report: called with the part of the mask that is done, from 0 to 1; it may raise an error to stop.
 
     Returns:
-        A domain, regions, or the regions of origins and of destinations; None for a sample of trips or areas, which has its own.
+        A domain, regions, regions by categories, or the regions of origins and of destinations; None for a sample of trips or areas, which
+        has its own.
 
     Raises:
         DomainError: the bounds, the study area or the regions are invalid, or polygons overlap in which coordinates are counted.
@@ -180,7 +186,7 @@ def make_frame(sources: OpenedSources, report: Callable[[float], object] = lambd
         return regions, regions if same else _open_regions("destinations", cast("RegionsPart", config.destinations), sources)
     if config.data.region is None:
         refuse_overlaps(regions)
-    return regions
+    return regions if config.categories is None else Cross(regions, _open_categories(config.categories, sources))
 
 
 def _make_domain(part: DomainPart, sources: OpenedSources, report: Callable[[float], object]) -> Domain:
@@ -217,6 +223,25 @@ def _open_regions(title: str, part: RegionsPart, sources: OpenedSources) -> Regi
         problem = str(error)
     key = next(key for key in ("polygons", "h3", "squares") if getattr(part, key))
     raise DomainError(f"[{title}] {key}: {problem}")
+
+
+def _open_categories(part: CategoriesPart, sources: OpenedSources) -> Categories:
+    """Read categories from their file, or make those that need none.
+
+    Raises:
+        DomainError: the categories are invalid.
+        InputError: the file cannot be read.
+    """
+    if part.file is None:
+        return part.categories()
+    name, path = sources.public["categories"]
+    try:
+        opened = open_rows(path, DEFAULT_LIMITS, text_format=PLAIN_TEXT)
+        wanted = [find_column(opened.names, column) for column in (*part.levels, *part.names.values())]
+        columns, _ = read_named(opened, wanted, "refuse", None)
+    except InputError as error:
+        raise InputError(f"{name} {part.file!r}: {error}") from None
+    return part.categories(pd.DataFrame({column: cells.to_pandas() for column, cells in columns.items()}))
 
 
 def make_regions(part: RegionsPart, polygons: geopandas.GeoSeries | None = None) -> Regions:
@@ -303,6 +328,8 @@ def _read_with(engine: str, found: FoundFiles, request: CountRequest, watch: Pro
         arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
     if isinstance(request.frame, tuple):
         return read_trips(found, regions=request.frame[0], destinations=request.frame[1], **arguments)
+    if isinstance(request.frame, Cross):
+        return read_areas(found, regions=request.frame.regions, categories=request.frame.categories, **arguments)
     if isinstance(request.frame, Regions):
         return read_areas(found, regions=request.frame, **arguments)
     return read_points(found, domain=request.frame, **arguments)

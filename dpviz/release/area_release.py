@@ -104,9 +104,13 @@ class AreaRelease(CountRelease):
         return rows, variances
 
     def __repr__(self) -> str:
-        stamp = "" if self.status == PRIVATE else f", {self.status}"
         size, finest = self.regions.size(self.regions.depth), self.regions.levels[-1]
-        return f"AreaRelease({self.mechanism}, {size:,} {finest}{self.receipt.describe_total()}{stamp})"
+        return f"AreaRelease({self.mechanism}, {size:,} {finest}{self._stamp})"
+
+    @property
+    def _stamp(self) -> str:
+        """What was spent, and whether it is a private release."""
+        return self.receipt.describe_total() + ("" if self.status == PRIVATE else f", {self.status}")
 
     def to_frame(self, level: Level | None = None) -> geopandas.GeoDataFrame:
         """Make a table of the regions of a level.

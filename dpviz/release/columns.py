@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpviz.privacy.consistency import Spread
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.cross_release import CrossRelease
 from dpviz.release.intervals import NO_UPPER_ENDS, OF_RELEASED_PAIRS
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import ESTIMATED, TripRelease
@@ -109,6 +110,10 @@ def describe_area_columns(release: AreaRelease) -> dict[str, str]:
         columns["rate"] = f"The released count per {RATES_PER:,.0f} of the denominator; missing where the denominator is 0."
         columns["rate_low"] = "Lower end of the rate's interval: ci_low divided in the same way."
         columns["rate_high"] = "Upper end of the rate's interval: ci_high divided in the same way."
+    if isinstance(release, CrossRelease):
+        del columns["share"], columns["slack"]
+        columns["slot_level"] = "Level of the category, 0 for the whole, 1 for the coarsest categories."
+        columns["slot_id"] = "Id of the category."
     if release.hidden is not None:
         columns["hidden"] = "Whether the region's numbers are missing elsewhere, since its noisy count is under a public threshold."
     return columns

@@ -19,7 +19,9 @@ from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.columns import describe_area_columns, describe_point_columns
-from dpviz.release.facts import AreaContents, IndependentErrors, LeastSquaresErrors, Partitions, PointContents, WaveletErrors
+from dpviz.release.cross_release import CrossRelease
+from dpviz.release.cross_tables import BY_SLOT, CATEGORIES, plan_cross_files, rebuild_cross_release
+from dpviz.release.facts import AreaContents, IndependentErrors, LeastSquaresErrors, Partitions, PointContents, ProductErrors, WaveletErrors
 from dpviz.release.manifest import describe_area_contents, describe_point_contents, read_domain, read_grid
 from dpviz.release.point_release import PointRelease
 from dpviz.release.tables import (
@@ -147,7 +149,7 @@ def plan_area_files(release: AreaRelease, formats: tuple[str, ...]) -> Plan:
     if "csv" in formats:
         for level, table in enumerate(rows):
             plan.append(plan_csv(f"areas_{names[level]}.csv", f"{what[level]}.{notes[level]}{ESCAPED_NOTE}", table))
-    return plan
+    return [*plan, *plan_cross_files(release, formats)] if isinstance(release, CrossRelease) else plan
 
 
 def _make_partition_columns(release: PointRelease) -> Columns:
@@ -201,7 +203,8 @@ def _make_region_columns(release: AreaRelease) -> Columns:
         rates = pd.concat([release.rates(level) for level in levels])
         names = {"denominator": "denominator", "rate": "rate", "rate_low": "ci_low", "rate_high": "ci_high"}
         columns |= {name: rates[column].to_numpy() for name, column in names.items()}
-    columns |= {"share": np.r_[np.nan, release.spread.share[1:]], "slack": np.r_[np.nan, release.spread.slack[1:]]}
+    if not isinstance(release, CrossRelease):
+        columns |= {"share": np.r_[np.nan, release.spread.share[1:]], "slack": np.r_[np.nan, release.spread.slack[1:]]}
     if release.hidden is not None:
         columns["hidden"] = np.r_[np.zeros(hierarchy.starts[-2], np.bool_), release.hidden]
     return columns | {"status": make_constant_column(release.status, len(ids))}
@@ -278,7 +281,8 @@ def rebuild_area_release(contents: AreaContents, tables: dict[str, Any], receipt
     variances = [np.inf if level.variance is None else level.variance for level in contents.levels]
     hidden = np.array(columns["hidden"][starts[-2] :], np.bool_) if contents.hidden else None
     counts["noise_variance"] = np.repeat(variances, np.diff(starts))
-    return AreaRelease(regions=regions, hidden=hidden, **read_base(contents, receipt, steps) | counts)
+    fields = {"regions": regions, "hidden": hidden, **read_base(contents, receipt, steps), **counts}
+    return AreaRelease(**fields) if contents.slots is None else rebuild_cross_release(contents.slots, fields, tables)
 
 
 def _read_counts(contents: PointContents | AreaContents, tables: dict[str, Any]) -> tuple[Columns, dict[str, Any]]:
@@ -289,8 +293,10 @@ def _read_counts(contents: PointContents | AreaContents, tables: dict[str, Any])
     return columns, counts | {"spread": _read_spread(contents.spread, columns)}
 
 
-def _read_spread(errors: IndependentErrors | LeastSquaresErrors | WaveletErrors, columns: Columns) -> Spread | WaveletSpread | None:
-    if isinstance(errors, IndependentErrors):
+def _read_spread(
+    errors: IndependentErrors | LeastSquaresErrors | WaveletErrors | ProductErrors, columns: Columns
+) -> Spread | WaveletSpread | None:
+    if isinstance(errors, IndependentErrors | ProductErrors):
         return None
     if isinstance(errors, WaveletErrors):
         return WaveletSpread(order=errors.order, variance=errors.variance, width=errors.width)
@@ -361,7 +367,7 @@ AREA_LAYOUT = Layout(
     columns=describe_area_columns,
     main=AREAS_TABLE,
     plan=plan_area_files,
-    tables=lambda _: [LEVELS, f"{REGIONS}.parquet"],
+    tables=lambda contents: [LEVELS, f"{REGIONS}.parquet", *([] if contents.slots is None else [BY_SLOT, CATEGORIES])],
     rebuild=rebuild_area_release,
     finest=select_finest_regions,
 )

@@ -475,6 +475,53 @@ class AreaLevel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProductErrors:
+    """Errors after least squares on regions and categories: exact variances follow from those of the noise on each pair of levels.
+
+    Attributes:
+        errors: kind of spread.
+    """
+
+    errors: Literal["least squares on a product"] = "least squares on a product"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairLevel:
+    """A pair of a level of regions and one of categories.
+
+    Attributes:
+        level: number of the level of regions, 0 for the whole.
+        slot_level: number of the level of categories, 0 for the whole.
+        variance: variance of the noise in each number of count_noisy; null if the pair was not measured.
+    """
+
+    level: Number
+    slot_level: Number
+    variance: Size | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slots:
+    """The categories by which records were counted beside the region. A finest one is a slot.
+
+    Attributes:
+        levels: names of their levels, coarsest first.
+        read_as: how an entry found its slot: by its id, by the bin of its number, or by the hour, weekday or month of its time.
+        edges: of bins, ascending; a bin has its lower edge, and not its upper one. Empty for others.
+        zone: of times, the time zone; null for others.
+        other: whether the last slot has the records that lie in no other one; else they were left out.
+        pairs: the pairs of levels, with the noise on their counts.
+    """
+
+    levels: Annotated[tuple[Filled, ...], Limit("minItems", 1), Limit("maxItems", 16)]
+    read_as: Literal["ids", "bins", "hour", "weekday", "month"]
+    edges: tuple[float, ...]
+    zone: str | None
+    other: bool
+    pairs: Annotated[tuple[PairLevel, ...], Limit("minItems", 1)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Denominator:
     """A public number of each region, by which counts are divided to rates.
 
@@ -502,15 +549,18 @@ class AreaContents(Contents):
         hidden: whether numbers of finest regions under a public threshold are missing in all tables but levels.parquet, whose column hidden
             says which.
         denominator: the public number of each region by which counts are divided to rates; left out where there is none.
+        slots: what was counted beside the region; left out where it was the region alone. by_slot.parquet, and by_slot.csv, have all
+            pairs of regions and categories, and categories.parquet has the categories; all other tables count all slots together.
     """
 
     kind: Literal["areas"] = "areas"
     regions: RegionLevels
     grid: Cells | None
     levels: Annotated[tuple[AreaLevel, ...], Limit("minItems", 2), Limit("maxItems", 17)]
-    spread: LeastSquaresErrors
+    spread: LeastSquaresErrors | ProductErrors
     hidden: bool
     denominator: Denominator | None = None
+    slots: Slots | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

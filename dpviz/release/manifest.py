@@ -24,10 +24,12 @@ from dpviz.privacy.accounts import exact_amount
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt, Step
+from dpviz.privacy.tree_product import ProductSpread
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release import facts
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import NoisyRelease
+from dpviz.release.cross_release import CrossRelease
 from dpviz.release.facts import MANIFESTS, SCHEMA_VERSION, Accounting, Amounts, Privacy, Utility, read_setting
 from dpviz.release.point_release import PointRelease
 from dpviz.release.publication import CuratorTexts, Publication
@@ -195,9 +197,11 @@ def read_domain(lattice: facts.Lattice) -> Domain:
     return Domain(bounds=lattice.bounds, crs=lattice.crs, order=lattice.order, mask=mask)
 
 
-def _describe_spread(spread: Spread | WaveletSpread | None) -> Any:
+def _describe_spread(spread: Spread | WaveletSpread | ProductSpread | None) -> Any:
     if spread is None:
         return facts.IndependentErrors()
+    if isinstance(spread, ProductSpread):
+        return facts.ProductErrors()
     if isinstance(spread, WaveletSpread):
         return facts.WaveletErrors(order=spread.order, variance=spread.variance, width=spread.width)
     return facts.LeastSquaresErrors(root_variance=spread.root)
@@ -248,7 +252,27 @@ def describe_area_contents(release: AreaRelease, shared: Table) -> facts.AreaCon
         spread=_describe_spread(release.spread),
         hidden=release.hidden is not None,
         denominator=None if denominator is None else facts.Denominator(column=str(denominator.name), per=RATES_PER),
+        slots=_describe_slots(release) if isinstance(release, CrossRelease) else None,
     )
+
+
+def _describe_slots(release: CrossRelease) -> facts.Slots:
+    categories, noise = release.categories, release.spread.noise
+    _refuse_lone_surrogates(*categories.ids, *categories.names, categories.levels)
+    variances = ((pair, float(noise[pair]) if _is_measured(release, pair) else None) for pair in np.ndindex(noise.shape))
+    return facts.Slots(
+        levels=categories.levels,
+        read_as=cast("Any", categories.read_as),
+        edges=categories.edges,
+        zone=categories.zone,
+        other=categories.other,
+        pairs=tuple(facts.PairLevel(level=pair[0], slot_level=pair[1], variance=variance) for pair, variance in variances),
+    )
+
+
+def _is_measured(release: CrossRelease, pair: tuple[int, ...]) -> bool:
+    """Return whether a pair of levels was measured, as all of its numbers were, or none."""
+    return bool(np.isfinite(release.cross_noisy[release.hierarchy.starts[pair[0]], release.slot_hierarchy.starts[pair[1]]]))
 
 
 def _describe_grid(grid: Grid | None) -> facts.Cells | None:
@@ -270,14 +294,17 @@ def read_grid(cells: facts.Cells | None) -> Grid | None:
 
 def _describe_regions(regions: Regions) -> tuple[facts.RegionLevel, ...]:
     column = [] if regions.denominator is None else [str(regions.denominator.name)]
-    all_texts: tuple[Iterable[str], ...] = (*regions.ids, *regions.names, [*regions.levels, *column])
+    _refuse_lone_surrogates(*regions.ids, *regions.names, [*regions.levels, *column])
+    shapes = zip(regions.levels, regions.ids, regions.geometry, strict=True)
+    return tuple(facts.RegionLevel(level=name, regions=len(ids), shapes=shape is not None) for name, ids, shape in shapes)
+
+
+def _refuse_lone_surrogates(*all_texts: Iterable[str]) -> None:
     for texts in all_texts:
         if _LONE_SURROGATE.search("\n".join(texts)):
             raise SettingError(
                 "An id or name of a region, or of a column, has a lone surrogate (half a character), which cannot be written; correct it."
             )
-    shapes = zip(regions.levels, regions.ids, regions.geometry, strict=True)
-    return tuple(facts.RegionLevel(level=name, regions=len(ids), shapes=shape is not None) for name, ids, shape in shapes)
 
 
 def describe_utility(release: NoisyRelease) -> Utility:

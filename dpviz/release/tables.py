@@ -37,9 +37,10 @@ from dpviz.release.facts import Contents, RegionLevel, Stage, TripContents
 from dpviz.release.manifest import describe_trip_contents, read_grid
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.trip_release import PairSums, RegionTotals, StageCounts, TripRelease
+from dpviz.space.nested import ROOT
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.region_builders import Grid
-from dpviz.space.regions import NO_GEOMETRY, ROOT, Regions
+from dpviz.space.regions import NO_GEOMETRY, Regions
 
 GEOPARQUET, PARQUET, GEOJSON, CSV, GEOPACKAGE = "GeoParquet", "Parquet", "GeoJSON", "CSV", "GeoPackage"
 FORMATS = ("geoparquet", "geojson", "csv", "geopackage")
@@ -493,14 +494,14 @@ def rebuild_regions(levels: tuple[RegionLevel, ...], frame: geopandas.GeoDataFra
     return Regions(
         levels=tuple(stated.level for stated in levels),
         ids=tuple(ids),
-        parent=tuple(_find_ids(known, part["parent_id"]) for known, part in zip(above, parts, strict=False)),
+        parent=tuple(find_ids(known, part["parent_id"]) for known, part in zip(above, parts, strict=False)),
         names=tuple(part["name"].to_numpy(object) for part in parts),
         geometry=tuple(part.geometry.reset_index(drop=True) if stated.shapes else None for stated, part in zip(levels, parts, strict=True)),
         grid=grid,
     )
 
 
-def _find_ids(ids: Texts, wanted: Any) -> Places:
+def find_ids(ids: Texts, wanted: Any) -> Places:
     """Find (k,) indices of (k,) wanted ids in a level's ids."""
     indices = np.asarray(pd.Index(ids, dtype=object).get_indexer(pd.Index(wanted, dtype=object)), np.int32)
     if (indices < 0).any():
@@ -511,7 +512,7 @@ def _find_ids(ids: Texts, wanted: Any) -> Places:
 def _find_column(ids: Texts, column: pa.ChunkedArray) -> Places:
     """Find (k,) indices of a column of ids in a level's ids; each distinct text is looked up once."""
     coded = pc.dictionary_encode(column.combine_chunks())
-    indices = _find_ids(ids, coded.dictionary.to_pylist())
+    indices = find_ids(ids, coded.dictionary.to_pylist())
     return np.asarray(indices[coded.indices.to_numpy(zero_copy_only=False)])
 
 

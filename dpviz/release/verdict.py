@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from dpviz.amounts import format_decimal, format_percent
 from dpviz.families import FAMILIES
 from dpviz.release.base import NoisyRelease
 from dpviz.release.count_release import CountRelease
+from dpviz.release.cross_release import CrossRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.squares import is_quartered, level_like, square_errors, zoom_like
 from dpviz.release.trip_release import TripRelease
@@ -303,6 +304,20 @@ def judge_levels(release: CountRelease, parts: str = "regions") -> Verdict:
         nodes = release.open_nodes(level)
         levels.append(grade_level(level, release.name_level(level), len(nodes), total, float(np.mean(release.node_stddev[nodes]))))
     return _doubt_occupied(release, Verdict(levels=tuple(levels), counted=release.counted, parts=parts))
+
+
+def judge_pairs(release: CrossRelease) -> dict[tuple[int, int], LevelVerdict]:
+    """Grade each pair of a level of regions and one of categories by its noise, as `judge_levels` grades levels.
+
+    Returns:
+        The grades by the numbers of both levels, the whole first; `LevelVerdict.level` is that of the regions.
+    """
+    total = float(release.cross_centre[0, 0])
+    pairs = product(range(release.regions.depth + 1), range(release.categories.depth + 1))
+    stddevs = {pair: release.stddev(pair) for pair in pairs}
+    return {
+        pair: grade_level(pair[0], release.name_pair(pair), stddev.size, total, float(stddev.mean())) for pair, stddev in stddevs.items()
+    }
 
 
 def grades(release: NoisyRelease) -> list[str]:

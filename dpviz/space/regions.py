@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import geopandas
 import numpy as np
@@ -18,12 +18,11 @@ from pyproj import CRS
 from pyproj.exceptions import ProjError
 
 from dpviz.arrays import Places, Texts, slices
-from dpviz.cards import HtmlCard
 from dpviz.errors import DomainError
 from dpviz.space.borders import edges_of, repaired_parts
 from dpviz.space.denominators import check_denominator
 from dpviz.space.domain import Domain, is_horizontal
-from dpviz.space.hierarchy import Hierarchy
+from dpviz.space.nested import Nested
 from dpviz.space.rectangle import Bounds
 from dpviz.space.region_builders import H3_CRS, Grid, H3Cells, h3_outlines, list_polygons, nest_h3_cells, nest_squares
 from dpviz.space.region_tables import fields_from_columns, fields_from_parents, fields_from_prefixes
@@ -31,15 +30,12 @@ from dpviz.space.region_tables import fields_from_columns, fields_from_parents, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ROOT = "all"
 NO_GEOMETRY = "The regions have no geometry, so there is no place on the map for them."
-MOST_LEVELS = 16
-MOST_LEAVES = 2**24
 DEGREES = "EPSG:4326"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Regions(HtmlCard):
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Regions(Nested):
     """Regions in nested levels under one root. PUBLIC: declared in public, never derived from private data.
 
     Level 0 is the root alone; levels 1 to g are named, coarsest first. The regions of a level are in tree order: the children of a
@@ -70,26 +66,19 @@ class Regions(HtmlCard):
     (2, [0, 0, 1])
     """
 
-    levels: tuple[str, ...]
-    ids: tuple[Texts, ...]
-    parent: tuple[Places, ...]
-    names: tuple[Texts, ...]
+    noun: ClassVar[str] = "region"
+
     geometry: tuple[geopandas.GeoSeries | None, ...]
     grid: Grid | None = None
     denominator: pd.Series[float] | None = None
 
     def __post_init__(self) -> None:
-        depth = len(self.levels)
-        if not 1 <= depth <= MOST_LEVELS:
-            raise DomainError(f"Regions need 1 to {MOST_LEVELS} levels.")
-        if len(set(self.levels)) < depth or not all(isinstance(name, str) and name for name in self.levels):
-            raise DomainError("The levels of regions need names, each different.")
-        if not len(self.ids) == len(self.parent) == len(self.names) == len(self.geometry) == depth:
+        super().__post_init__()
+        if len(self.geometry) != self.depth:
             raise DomainError("ids, parent, names and geometry need one entry per level.")
-        if len(self.ids[-1]) > MOST_LEAVES:
-            raise DomainError(f"There are more than {MOST_LEAVES:,} leaf regions.")
-        for level in range(1, depth + 1):
-            self._check_level(level)
+        for name, ids, shape in zip(self.levels, self.ids, self.geometry, strict=True):
+            if shape is not None and len(shape) != len(ids):
+                raise DomainError(f"Level {name!r} needs one shape per region.")
         shapes = [None if shape is None else check_shapes(shape, name) for shape, name in zip(self.geometry, self.levels, strict=True)]
         object.__setattr__(self, "geometry", tuple(shapes))
         systems = [shape.crs for shape in shapes if shape is not None]
@@ -97,7 +86,7 @@ class Regions(HtmlCard):
             raise DomainError("The levels' geometries have different CRS; reproject them to one.")
 
         is_lattice = isinstance(self.grid, Domain) and len(self.ids[-1]) == self.grid.side**2
-        if self.grid is not None and not (is_lattice or self.are_h3_cells(depth)):
+        if self.grid is not None and not (is_lattice or self.are_h3_cells(self.depth)):
             raise DomainError("The leaves of regions on a grid must be its cells: see Regions.h3 and Regions.squares.")
         if self.denominator is not None:
             object.__setattr__(self, "denominator", check_denominator(self.denominator, self.ids[-1]))
@@ -106,35 +95,11 @@ class Regions(HtmlCard):
         """Return whether the regions of a level, 1 to g, are H3 cells, whose ids are their indexes."""
         return isinstance(self.grid, H3Cells) and all(len(text) == 15 and set(text) <= _HEX_DIGITS for text in self.ids[level - 1])
 
-    def _check_level(self, level: int) -> None:
-        name, ids, parent = self.levels[level - 1], self.ids[level - 1], self.parent[level - 1]
-        shape, above = self.geometry[level - 1], self.size(level - 1)
-        if not len(ids) == len(parent) == len(self.names[level - 1]) == (len(ids) if shape is None else len(shape)):
-            raise DomainError(f"Level {name!r} needs one id, parent, name and shape per region.")
-        if not len(ids) or not all(isinstance(text, str) and text for text in ids):
-            raise DomainError(f"Level {name!r} needs at least one region, and ids that are texts.")
-        if len(set(ids)) < len(ids):
-            raise DomainError(f"Level {name!r} has a duplicate id: ids are unique in their level.")
-        if (np.diff(parent) < 0).any() or parent[0] < 0 or parent[-1] >= above:
-            raise DomainError(f"Level {name!r} is not in tree order.")
-        if len(np.unique(parent)) < above:
-            raise DomainError(f"A region above level {name!r} has no children: every branch must reach the last level.")
-
-    def __repr__(self) -> str:
-        sizes = ", ".join(f"{len(ids):,} {name}" for name, ids in zip(self.levels, self.ids, strict=True))
-        return f"Regions({sizes})"
-
     def __eq__(self, other: object) -> bool:
         """Return whether both have the same levels, regions in the same order, and grid; names, shapes and denominator are not compared."""
-        if self is other:
-            return True
-        if not isinstance(other, Regions) or self.levels != other.levels or self.grid != other.grid:
-            return False
-        mine, theirs = (*self.ids, *self.parent), (*other.ids, *other.parent)
-        return all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+        return self is other or (isinstance(other, Regions) and self.grid == other.grid and self.has_same_levels(other))
 
-    def __hash__(self) -> int:
-        return hash((self.levels, *(len(ids) for ids in self.ids)))
+    __hash__ = Nested.__hash__
 
     @classmethod
     def from_table(
@@ -304,96 +269,6 @@ class Regions(HtmlCard):
         grid = self.grid if keeps_order or isinstance(self.grid, H3Cells) else None  # squares are numbered by their place on the lattice
         labels = (*nested.names[: len(new_levels)], *names)
         return replace(nested, names=labels, geometry=geometry, grid=grid, denominator=self.denominator)
-
-    @property
-    def depth(self) -> int:
-        """The number of levels below the root, g."""
-        return len(self.levels)
-
-    def size(self, level: int) -> int:
-        """Return the number of regions in a level, 0 to g; 1 for level 0."""
-        return 1 if level == 0 else len(self.ids[level - 1])
-
-    def level_number(self, level: int | str) -> int:
-        """Find the number of a level, 0 to g, by its number or name.
-
-        Raises:
-            DomainError: no such level.
-        """
-        if isinstance(level, str) and level in self.levels:
-            return self.levels.index(level) + 1
-        if isinstance(level, bool) or not isinstance(level, int | np.integer) or not 0 <= level <= self.depth:
-            raise DomainError(f"Levels are 0 to {self.depth}, or {', '.join(self.levels)}.")
-        return int(level)
-
-    def first_child(self, level: int) -> NDArray[np.int64]:
-        """Find where the children of each region begin.
-
-        Args:
-            level: 0 to g - 1.
-
-        Returns:
-            (n_level + 1,) index of each region's first child in the level below; the last entry is the size of that level.
-        """
-        return self._first_child[level]
-
-    @cached_property
-    def _first_child(self) -> tuple[NDArray[np.int64], ...]:
-        return tuple(np.searchsorted(self.parent[level], np.arange(self.size(level) + 1)) for level in range(self.depth))
-
-    @cached_property
-    def hierarchy(self) -> Hierarchy:
-        """All regions as one hierarchy, the root first; its depths are the levels."""
-        return Hierarchy.of_levels(self.parent)
-
-    def ancestors(self, level: int, below: int | None = None) -> Places:
-        """Find the ancestor of each region of a level.
-
-        Args:
-            level: the level of the ancestors, 0 to `below`.
-            below: the level of the regions; the last level if None.
-
-        Returns:
-            (n_below,) index, in `level`, of the region that contains each region of level `below`.
-
-        Raises:
-            DomainError: a level is out of range.
-        """
-        below = self.depth if below is None else below
-        if not 0 <= level <= below <= self.depth:
-            raise DomainError(f"Levels run from 0 to {self.depth}, and an ancestor's level must not be the finer one.")
-        index = np.arange(self.size(below), dtype=np.int32)
-        for step in range(below, level, -1):
-            index = self.parent[step - 1][index]
-        return index
-
-    def leaf_count(self, level: int) -> NDArray[np.int64]:
-        """Count the leaves in each region of a level: (n_level,)."""
-        return np.bincount(self.ancestors(level), minlength=self.size(level))
-
-    def ids_of(self, level: int) -> Texts:
-        """Return the (n_level,) ids of a level's regions; the root's is "all"."""
-        return np.array([ROOT], object) if level == 0 else self.ids[level - 1]
-
-    def names_of(self, level: int) -> Texts:
-        """Return the (n_level,) readable names of a level's regions."""
-        return np.array([ROOT], object) if level == 0 else self.names[level - 1]
-
-    def find(self, ids: Sequence[object] | Texts, level: int) -> Places:
-        """Find the regions of a level by their ids.
-
-        Args:
-            ids: (k,) ids.
-            level: 0 to g.
-
-        Returns:
-            (k,) indices of the regions; -1 for an unknown id.
-        """
-        return np.asarray(self._indexes[level].get_indexer(pd.Index(ids, dtype=object)), np.int32)
-
-    @cached_property
-    def _indexes(self) -> tuple[pd.Index[Any], ...]:
-        return tuple(pd.Index(self.ids_of(level), dtype=object) for level in range(self.depth + 1))
 
     @property
     def crs(self) -> CRS | None:

@@ -23,6 +23,7 @@ from dpviz.release.base import NoisyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import NOISE, verdict
+from dpviz.space.categories import Categories
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.report import load_template
@@ -32,6 +33,13 @@ from dpviz.view.report_numbers import name_step
 Pairs = list[tuple[str, str]]
 CURATOR_ONLY = "For the curator only: these errors were computed from the true counts. Do not publish this notebook with them."
 _MOST_ROWS = 60  # of a table
+_READ_AS = {
+    "ids": "ids of slots",
+    "bins": "numbers, which lie in bins without their upper edges",
+    "hour": "times, of which the hour counts in the time zone {zone}",
+    "weekday": "times, of which the day of the week counts in the time zone {zone}",
+    "month": "times, of which year and month count in the time zone {zone}",
+}
 _UNITS = {"record": "each record", "trip": "each trip", "person": "each person"}
 
 
@@ -151,6 +159,14 @@ def _(regions: Regions) -> Card:
         picture=draw_regions(regions, level) if level else None,
         caption=f"Level {level}, {regions.levels[level - 1]}." if level else "",
     )
+
+
+@make_card.register
+def _(categories: Categories) -> Card:
+    levels = [f"{format_count(categories.size(level))} {name}" for level, name in enumerate(categories.levels, start=1)]
+    read = _READ_AS[categories.read_as].format(zone=categories.zone)
+    others = "in a slot of their own" if categories.other else "left out"
+    return Card(title="Categories", facts=[("Levels", ", ".join(levels)), ("Entries are", read), ("Records in no slot", others)])
 
 
 @make_card.register

@@ -15,7 +15,8 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError, check_choice
 from dpviz.release.simultaneous_intervals import count_of_region_numbers, pairs_of_regions, region_intervals, rest_intervals
 from dpviz.release.trip_release import PairSums, TripRelease
-from dpviz.space.regions import ROOT, Regions
+from dpviz.space.nested import ROOT
+from dpviz.space.regions import Regions
 from dpviz.view.basemap import RegionShapes, prepare_shapes
 from dpviz.view.canvas import MOST_FEATURES, Legend, make_legend, to_css
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, PAPER, Colors, Scale, scale_top_of

@@ -232,7 +232,7 @@ MISTAKES = {
     ),
     "a mechanism of points": (
         other("mechanism.key", "quadtree"),
-        "[mechanism] key must be one of region_tree, flat for areas; quadtree is for points, which have [domain] instead of [regions].",
+        "[mechanism] key must be one of region_tree, flat, cross_tree for areas; quadtree is for points, which have [domain]",
     ),
     "overlapping polygons": (
         other_file("over.geojson", geometry=[shapely.box(0, 50, 2, 51), shapely.box(1, 50, 3, 51)]),

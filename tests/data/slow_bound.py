@@ -40,6 +40,16 @@ def priority(text, cell, number, key):
     return mix(word ^ last_secret)
 
 
+def in_slots(text, own, bound):
+    """The records of a person that are left when each slot keeps b of them; those of a cell are numbered anew."""
+    key = hashlib.blake2b(bound.key, digest_size=16, person=b"dpviz slots").digest()
+    left = Counter()
+    for slot in range(bound.slots):
+        ranked = sorted((priority(text, *record, key), *record) for record in own if record[0] % bound.slots == slot)
+        left.update(cell for _, cell, _ in ranked[: bound.per_slot])
+    return [(cell, number) for cell, size in left.items() for number in range(size)]
+
+
 def slow_bound(rows, bound):
     """(person, cell) -> records kept, of rows (person, cell, records)."""
     had, kept = Counter(), Counter()
@@ -49,6 +59,8 @@ def slow_bound(rows, bound):
             had[pair] = 1 if bound.distinct else had[pair] + min(records, bound.most)
     for text in {text for text, _ in had}:
         own = [(cell, number) for (other, cell), size in had.items() if other == text for number in range(size)]
+        if bound.per_slot is not None and bound.per_slot < bound.most:
+            own = in_slots(text, own, bound)
         if bound.fewer == "drop" and len(own) < bound.most:
             continue
         ranked = sorted((priority(text, *record, bound.key), *record) for record in own)

@@ -116,7 +116,13 @@ def fast(rows, bound):
 
 ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", 7, "7", 7.0, None]), st.integers(-2, 4), st.integers(0, 5)), min_size=1, max_size=25)
 BOUNDS = st.builds(
-    Bound, most=st.integers(1, 6), distinct=st.booleans(), fewer=st.sampled_from(["keep", "drop"]), key=st.binary(min_size=1)
+    Bound,
+    most=st.integers(1, 6),
+    distinct=st.booleans(),
+    fewer=st.sampled_from(["keep", "drop"]),
+    key=st.binary(min_size=1),
+    per_slot=st.sampled_from([None, 1, 2, 3]),
+    slots=st.integers(1, 4),
 )
 
 
@@ -211,7 +217,7 @@ def test_records_of_equal_priority_are_ordered_by_place_and_number(monkeypatch):
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 50])
-@pytest.mark.parametrize("options", [{}, {"distinct": True}, {"fewer": "drop"}])
+@pytest.mark.parametrize("options", [{}, {"distinct": True}, {"fewer": "drop"}, {"per_slot": 3, "slots": 4}])
 @pytest.mark.parametrize("most", [1, 4, 60])
 def test_people_are_bounded_in_parts_as_all_at_once(monkeypatch, at_once, options, most):
     """Also a person who has more records than are looked at at once, in one place or in many."""

@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.data.areas import AreaCounts
 from dpviz.errors import BudgetError, InputError, SettingError
-from dpviz.mechanisms import MECHANISMS, FlatAreas, RegionTree
+from dpviz.mechanisms import MECHANISMS, CrossTree, FlatAreas, RegionTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
@@ -20,7 +20,10 @@ VARIANTS = {
     "region_tree with the whole": RegionTree(count_root=True, split="uniform"),
     "region_tree, geometric": RegionTree(split="geometric"),
     "region_tree, non-negative": RegionTree(nonnegative=True),
+    "region_tree, balanced": RegionTree(split="balanced"),
     "region_tree, bounded": RegionTree(neighbours="bounded", accounting="tight"),
+    "cross_tree, unbiased": CrossTree(lean=False),
+    "cross_tree, bounded": CrossTree(neighbours="bounded", accounting="tight", split="minimax"),
     "flat, bounded": FlatAreas(neighbours="bounded", accounting="paper"),
     "flat, some hidden": FlatAreas(threshold=5),
 }
@@ -75,7 +78,7 @@ def test_it_works_on_no_one_and_a_thousand_records(mechanism, budget, records, e
     areas = records_of(records)
     release = mechanism.release(areas, budget, entropy)
     assert (release.mechanism, release.settings, release.simulation) == (mechanism.key, mechanism.chosen(), entropy.simulation)
-    assert repr(release).startswith(f"AreaRelease({mechanism.key}, ")
+    assert repr(release).startswith(f"{type(release).__name__}({mechanism.key}, ")
     assert ("SIMULATION: not private" in repr(release)) == entropy.simulation
     assert release.regions == areas.regions
     for level in range(areas.regions.depth + 1):

@@ -13,15 +13,18 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpviz.mechanisms import MECHANISMS, FlatAreas, RegionTree
+from dpviz.mechanisms import MECHANISMS, CrossTree, FlatAreas, RegionTree
 from dpviz.mechanisms import run as measure
+from dpviz.mechanisms.areas import cross_tree
 from dpviz.mechanisms.audit import AREAS, read_release
 from dpviz.mechanisms.run import Run
+from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.audit import AuditPlan, audit_neighbours
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.exact_accounting import certified_delta
 from tests.area_cases import areas_of
+from tests.cross_cases import categories_like, cross_of
 from tests.laws import SEEDED, bins, gaussian_below, laplace_below, p_value
 from tests.often import often
 from tests.trip_cases import from_parents, regular
@@ -128,8 +131,8 @@ def test_no_unit_costs_more_than_the_budget_and_one_costs_all_of_it(monkeypatch,
         loss(monkeypatch, mechanism, areas_of(UNEVEN, base + change, **unit), areas_of(UNEVEN, base, **unit), budget, seed)
         for seed, change in enumerate(changes(neighbours, bound, 6))
     ]
-    spent = [step.amount for step in mechanism.release(areas_of(UNEVEN, base, **unit), budget, Entropy.seeded(1)).receipt.steps]
-    of_whole = spent[0] if getattr(mechanism, "count_root", False) and neighbours == "bounded" else 0
+    steps = mechanism.release(areas_of(UNEVEN, base, **unit), budget, Entropy.seeded(1)).receipt.steps
+    of_whole = sum(step.amount for step in steps if step.level == 0 and neighbours == "bounded")
     assert max(found) == (RHO if gaussian else EPSILON) - of_whole
 
 
@@ -140,6 +143,35 @@ def test_a_persons_records_in_leaves_of_different_parents_cost_no_more_than_in_o
     pairs = [(areas_of(UNEVEN, base + more, **unit), areas_of(UNEVEN, base, **unit)) for more in (spread, together)]
     costs = [loss(monkeypatch, mechanism, *pair, budget) for pair in pairs]
     assert costs[0] < costs[1] == RHO
+
+
+SLOTS = categories_like(from_parents([[0, 0], [0, 0, 1]]))
+SPREAD, INSIDE = [[1, 1, 0], [0, 0, 1], [0, 0, 0]], [[0, 3, 0], [0, 0, 0], [0, 0, 0]]
+"""A person's three records: one in each of three slots, and all in one."""
+
+
+@PURE
+@pytest.mark.parametrize(("records", "per_slot"), [(SPREAD, 1), (INSIDE, None), (INSIDE, 3)])
+def test_a_persons_day_by_slot_costs_the_budget_and_no_more(monkeypatch, records, per_slot, gaussian):
+    assert cost_of_a_day(monkeypatch, records, per_slot, gaussian=gaussian) == (RHO if gaussian else EPSILON)
+
+
+def cost_of_a_day(monkeypatch, records, per_slot, *, gaussian):
+    """The exact loss of the records of a person, who is removed."""
+    regions, unit = from_parents([[0, 0], [0, 1, 1]]), {"contributions": 3, "unit": "person", "per_slot": per_slot}
+    one, other = (cross_of(regions, SLOTS, np.ones((3, 3)) + more, **unit) for more in (np.array(records), 0))
+    mechanism = CrossTree(split="custom", weights=(0, 1, 1), slot_split="custom", slot_weights=(0, 1, 1))
+    return loss(monkeypatch, mechanism, one, other, ZcdpBudget(RHO) if gaussian else PureBudget(EPSILON))
+
+
+def test_m_in_place_of_m_squared_is_found_by_a_person_inside_one_slot(monkeypatch):
+    monkeypatch.setattr(Sensitivity, "squares", property(lambda sensitivity: sensitivity.contributions * sensitivity.changes))
+    assert cost_of_a_day(monkeypatch, INSIDE, None, gaussian=True) == 3 * RHO
+
+
+def test_b_of_one_slot_in_place_of_its_slots_is_found_by_a_person_over_slots(monkeypatch):
+    monkeypatch.setattr(cross_tree, "_most_in_category", lambda per_slot, categories, level: per_slot)
+    assert cost_of_a_day(monkeypatch, SPREAD, 1, gaussian=True) > RHO
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "bounded"])

@@ -1,6 +1,7 @@
 """Budgets over levels: the strategies, and the paper's bounds against counting by brute force."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from dpviz.privacy.allocation import (
     PUBLISHED,
     STAGE_STRATEGIES,
     STRATEGIES,
+    balanced_shares,
     fitted_variance,
     level_weights,
     minimax_shares,
@@ -196,3 +198,19 @@ def test_the_variance_of_a_regular_tree_is_that_of_the_fit(root):
     _, variances = fit_unbiased(Root(count=0.0, variance=1 / weight[0] if root else 0.0), stages)
     found = fitted_variance(np.array(fan, float), weight if root else weight * [0, 1, 1, 1], root=root)
     assert [float(at[0]) for at in variances] == pytest.approx(found.tolist())
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("sizes", [(1, 12, 108, 1608), (12, 108, 1608), (1, 4, 24), (1, 51, 3162), (1, 5, 10, 50), (1, 3, 9, 27, 81)])
+def test_balanced_shares_are_the_best_of_all_sets_of_levels(sizes, gaussian):
+    def log_spread(shares):
+        fan = np.array(sizes) / np.array((1, *sizes[:-1]))
+        variance = fitted_variance(fan, np.concatenate([[0.0], shares if gaussian else shares**2]), root=True)[1:]
+        return np.array([0.5] * (len(sizes) - 1) + [2]) @ np.log(variance) / 2
+
+    shares = np.array(balanced_shares(sizes, gaussian=gaussian))
+    assert shares.sum() == pytest.approx(1)
+    rng = np.random.default_rng(1)
+    for levels in product([False, True], repeat=len(sizes) - 1):
+        others = rng.dirichlet(np.ones(len(sizes)), 200) ** 2 * [*levels, True]
+        assert log_spread(shares) <= min(log_spread(each / each.sum()) for each in others) + 1e-4

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.errors import DomainError
-from dpviz.space.regions import MOST_LEVELS, Regions
+from dpviz.space.nested import MOST_LEVELS
+from dpviz.space.regions import Regions
 from tests.space.nested import parents_of, paths, regions_of
 
 few = settings(max_examples=20, derandomize=True, database=None)
@@ -197,7 +198,7 @@ WRONG_PARTS = [
     ("each different", "levels", ("a", "a")),
     *[("need names", "levels", ("a", wrong)) for wrong in ("", 1)],
     ("one entry per level", "names", IDS[:1]),
-    ("one id, parent, name and shape", "names", (IDS[0], IDS[1][:1])),
+    ("one id, parent and name", "names", (IDS[0], IDS[1][:1])),
     *[
         (words, "ids", (IDS[0], np.array(["r", wrong, "t"], object)))
         for words, wrong in (("duplicate id", "r"), ("texts", ""), ("texts", 5))
@@ -216,7 +217,7 @@ def test_parts_that_do_not_fit_are_refused(words, part, wrong):
 def test_too_few_and_too_many_regions_are_refused(monkeypatch):
     empty = {part: tuple(each[:0] for each in PARTS[part]) for part in ("ids", "parent", "names")}
     assert "at least one region" in refusal(lambda: Regions(**PARTS | empty))
-    monkeypatch.setattr("dpviz.space.regions.MOST_LEAVES", 4)
+    monkeypatch.setattr("dpviz.space.nested.MOST_LEAVES", 4)
     assert "more than 4 leaf" in refusal(from_table)
 
 

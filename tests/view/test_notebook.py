@@ -185,6 +185,12 @@ def test_levels_that_cannot_be_drawn_are_refused():
             release.plot(level)
 
 
+def test_categories_say_how_entries_find_their_slot():
+    html = dv.Categories.hours("Asia/Tokyo").with_other()._repr_html_()
+    for words in ("5 part of day, 25 hour", "the hour counts in the time zone Asia/Tokyo", "in a slot of their own"):
+        assert words in html
+
+
 def test_regions_without_geometry_have_no_map():
     bare = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
     release = dv.RegionTree().release(dv.AreaCounts.from_counts([9, 4], regions=bare), dv.PureBudget(1), dv.Entropy.seeded(1))

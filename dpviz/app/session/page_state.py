@@ -60,7 +60,7 @@ class PageState(ABC):
     @property
     def mechanisms(self) -> dict[str, type[AnyMechanism]]:
         """All mechanisms of the families, by key."""
-        return {key: kind for family in self.families for key, kind in family.choices.items()}
+        return {key: kind for family in self.families for key, kind in family.offered.items()}
 
     @abstractmethod
     def read(self, link: Mapping[str, str]) -> tuple[Any, str]:

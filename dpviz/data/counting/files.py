@@ -24,7 +24,7 @@ from dpviz.data.counting.engines import (
 from dpviz.data.counting.file_fingerprints import source_fingerprints
 from dpviz.data.counting.in_memory import place_all
 from dpviz.data.counting.job import Pairs, PointCells, Progress, XyColumns
-from dpviz.data.counting.locators import IdLocator, Locator, PointLocator, PointPairLocator
+from dpviz.data.counting.locators import IdLocator, Locator, PointLocator, PointPairLocator, SlotLocator
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.data.counts import Counts
 from dpviz.data.empty import refuse_none_inside
@@ -38,6 +38,7 @@ from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import Sources, describe_copies, find_files, refuse_copies
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.trips import IdColumns, IdsRequest
+from dpviz.data.slots import check_slot_column
 from dpviz.data.trips import TripCounts, match_depths
 from dpviz.errors import InputError
 from dpviz.space.domain import as_domain, refuse_degrees
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.safety import Limits
     from dpviz.data.roles import EachRow
+    from dpviz.space.categories import Categories
     from dpviz.space.domain import Domain
     from dpviz.space.rectangle import Bounds
     from dpviz.space.regions import Regions
@@ -190,10 +192,13 @@ def read_areas(
     geometry: str | None = None,
     centroids: bool = False,
     region: str | None = None,
+    categories: Categories | None = None,
+    slot: str | None = None,
     crs: object = None,
     count: str | None = None,
     person: str | None = None,
     contributions: int = 1,
+    per_slot: int | None = None,
     distinct: bool = False,
     bad_rows: str = "refuse",
     copies: bool = False,
@@ -222,11 +227,14 @@ def read_areas(
         geometry: as for `read_points`.
         centroids: as for `read_points`.
         region: column of ids of leaves, instead of coordinates; compared as text; see `read_trips`.
+        categories: by which records are counted beside the region, as for `AreaCounts.from_table`.
+        slot: the column of a table whose entries say the slot; with categories only.
         crs: the CRS of the files' coordinates, if the files do not state it; not needed if the regions are squares of a plain plane.
         count: as for `read_points`.
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen as by `read_points`.
         contributions: m >= 1; the most records of a person.
-        distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
+        per_slot: b >= 1: each person then keeps at most b of the records of each slot, over all regions, and m of these in all.
+        distinct: whether each person counts once in each leaf (and slot), and keeps at most m distinct ones.
         bad_rows: as for `read_points`; "refuse" raises on an unknown id, too, and if all points lie in no leaf.
         copies: as for `read_points`.
         text_format: as for `read_points`.
@@ -257,10 +265,13 @@ def read_areas(
     ([0, 2], [900, 500])
     """
     check_regions(regions)
+    check_slot_column(categories, slot)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
     engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
-    bound, is_declared = _bound_persons(person, contributions, key, distinct=distinct), declares_unit(unit, person)
-    locator: Locator
+    slots = 1 if categories is None else categories.slots
+    bound = _bound_persons(person, contributions, key, distinct=distinct, per_slot=per_slot, slots=slots)
+    is_declared = declares_unit(unit, person)
+    locator: PointLocator | IdLocator
     if region is None:
         columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
         request = PointsRequest(target=crs_of_leaves(regions), columns=columns, crs=crs, centroids=centroids, **vars(rules))
@@ -270,8 +281,9 @@ def read_areas(
     else:
         ids = IdColumns(ends=(region,), count=count, person=person)
         locator = IdLocator(request=IdsRequest(sides=(regions,), columns=ids, **vars(rules)))
-    found = engines.read(source, locator, bound)
-    return found.finish(AreaCounts.from_leaf_counts(found.counted, regions, bound, **found.marks(is_declared=is_declared)))
+    by_slot = None if categories is None or slot is None else SlotLocator(place_of=locator, column=slot, categories=categories)
+    found = engines.read(source, by_slot or locator, bound)
+    return found.finish(AreaCounts.from_leaf_counts(found.counted, regions, bound, categories, **found.marks(is_declared=is_declared)))
 
 
 def read_trips(
@@ -393,10 +405,12 @@ def read_trips(
     )
 
 
-def _bound_persons(person: str | None, contributions: int, key: bytes | None, *, distinct: bool) -> Bound | None:
+def _bound_persons(
+    person: str | None, contributions: int, key: bytes | None, *, distinct: bool, per_slot: int | None = None, slots: int = 1
+) -> Bound | None:
     """Return the bound on each person's records; None if the unit is a record."""
-    refuse_bound_without_persons(person, contributions, distinct=distinct)
-    return None if person is None else bound_of(contributions, key, distinct=distinct)
+    refuse_bound_without_persons(person, contributions, distinct=distinct or per_slot is not None)
+    return None if person is None else bound_of(contributions, key, distinct=distinct, per_slot=per_slot, slots=slots)
 
 
 class _Found(NamedTuple):

@@ -18,14 +18,16 @@ import pyarrow.compute as pc
 from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, canonical_text
 from dpviz.data.cell_counts import Totals
-from dpviz.data.cells import BAD, REMEDY, clip_counts, pairs_of, polygons_as_points, shapes_of_wkb, xy_of
+from dpviz.data.cells import BAD, REMEDY, cells_by_slot, clip_counts, pairs_of, polygons_as_points, shapes_of_wkb, xy_of
 from dpviz.data.columns import DECLARE_MARKS, WEIGHTS_REFUSED, no_number, readable_numbers, values_of
 from dpviz.data.leaf_ids import COMPARED, LeafIds
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import MISSING_WORDS, SEPARATORS, BadLines, TextLayout
 from dpviz.data.roles import is_text, plain_type
+from dpviz.data.slots import slots_of
 from dpviz.data.trips import counts_of, ids_of
 from dpviz.errors import DpvizError, InputError
+from dpviz.space.categories import Categories
 
 _WKB_POINT_HEADER, _WKB_POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
 
@@ -135,12 +137,8 @@ class Job:
                 raise InputError(f"Column {self.count!r} holds no whole number. {WEIGHTS_REFUSED}")
             return
         lines.refuse(REMEDY)
-        if totals.cell and by_id:
-            raise InputError(f"{named} has an id that is missing, or is neither a text nor a whole number. {REMEDY}")
-        if totals.cell and self.finder.number_columns:
-            raise InputError(f"{named} has a cell that is no finite number. {REMEDY}")
         if totals.cell:
-            raise InputError(f"A geometry is missing, empty, no point or not finite. {REMEDY}")
+            raise InputError(f"{self._say_unreadable(named)} {REMEDY}")
         if totals.count:
             fault = f"Column {self.count!r} has a cell that is not a whole number, at least 0."
             raise InputError(f"{fault} {DECLARE_MARKS} {WEIGHTS_REFUSED} {REMEDY}")
@@ -148,6 +146,15 @@ class Job:
             raise InputError(f"Column {self.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
         if totals.elsewhere and self.refuse_outside:
             raise InputError(f"{named} has an id that is no leaf region; {COMPARED}. {REMEDY}")
+
+    def _say_unreadable(self, named: str) -> str:
+        if isinstance(self.finder, BySlot):
+            return f"{named} has a cell that is missing or cannot be read."
+        if self.finder.by_id:
+            return f"{named} has an id that is missing, or is neither a text nor a whole number."
+        if self.finder.number_columns:
+            return f"{named} has a cell that is no finite number."
+        return "A geometry is missing, empty, no point or not finite."
 
 
 def person_texts(column: pa.ChunkedArray, *, in_text_table: bool) -> pa.ChunkedArray:
@@ -400,7 +407,46 @@ class Pairs(Generic[Leaves]):
         return pairs_of(self.origin.cells(columns), self.destination.cells(columns), self.destination.size)
 
 
-CellFinder: TypeAlias = PointCells | LeafColumn | Pairs[PointCells] | Pairs[LeafColumn]
+@dataclass(frozen=True, kw_only=True)
+class BySlot:
+    """Finds places by slots.
+
+    Attributes:
+        place: finds the place of each row.
+        column: the column whose entries say the slot.
+        categories: what slots there are.
+    """
+
+    place: PointCells | LeafColumn
+    column: str
+    categories: Categories = field(compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns to read."""
+        return (*self.place.columns, self.column)
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns of coordinates, if they are numbers."""
+        return self.place.number_columns
+
+    @property
+    def by_id(self) -> bool:
+        """Whether places are found by ids."""
+        return self.place.by_id
+
+    @property
+    def size(self) -> int:
+        """The number of places times that of slots."""
+        return self.place.size * self.categories.slots
+
+    def cells(self, columns: Columns) -> Integers:
+        """Return (n,) the cell of each row."""
+        return cells_by_slot(self.place.cells(columns), slots_of(columns[self.column], self.categories), self.categories.slots)
+
+
+CellFinder: TypeAlias = PointCells | LeafColumn | Pairs[PointCells] | Pairs[LeafColumn] | BySlot
 """A rule that finds the cell of each row from its `columns`.
 
 `number_columns` are those that hold coordinates as numbers, or as texts of numbers; `by_id` says whether columns hold ids of regions.

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from dpviz.data.cells import pairs_of
-from dpviz.data.columns import NOT_POINTS, PointColumns, resolve_columns
+from dpviz.data.cells import cells_by_slot, pairs_of
+from dpviz.data.columns import NOT_POINTS, PointColumns, find_column, resolve_columns
 from dpviz.data.counting.engines import OnlyNumpyError, make_job, refuse_other_crs, schema_of
-from dpviz.data.counting.job import GeometryColumn, LeafColumn, Pairs, PointCells, XyColumns
+from dpviz.data.counting.job import BySlot, GeometryColumn, LeafColumn, Pairs, PointCells, XyColumns
 from dpviz.data.fingerprints import sum_rows
 from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.library_errors import or_none
@@ -18,8 +18,9 @@ from dpviz.data.placed_rows import PlacedRows
 from dpviz.data.reading.formats import declares_columns
 from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file
 from dpviz.data.reading.points import header_of, read_rows, weights_of
-from dpviz.data.reading.trips import cut_length, is_matrix, read_ids, resolve_id_columns
+from dpviz.data.reading.trips import cut_length, is_matrix, open_rows, read_ids, read_named, resolve_id_columns
 from dpviz.data.roles import EachRow, each_row_of, fold_name, unread_columns
+from dpviz.data.slots import check_slots
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dpviz.data.reading.safety import Source
     from dpviz.data.reading.sources import FoundFiles
     from dpviz.data.reading.trips import IdColumns, IdsRequest
+    from dpviz.space.categories import Categories
 
 _MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
 _NO_WKT = (
@@ -127,6 +129,53 @@ class IdLocator:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SlotLocator:
+    """Finds places by slots: the place as another locator does, and the slot by one more column of a table.
+
+    Attributes:
+        place_of: finds the place.
+        column: the column whose entries say the slot.
+        categories: what slots there are.
+    """
+
+    place_of: PointLocator | IdLocator
+    column: str
+    categories: Categories
+
+    @property
+    def request(self) -> PointsRequest | IdsRequest:
+        """How rows are read."""
+        return self.place_of.request
+
+    @property
+    def size(self) -> int:
+        """The number of places times that of slots."""
+        return self.place_of.size * self.categories.slots
+
+    def place(self, source: Source) -> PlacedRows:
+        """Read the rows of a table, and find the place and the slot of each."""
+        placed, rules = self.place_of.place(source), self.request
+        opened = open_rows(source, rules.limits, text_format=rules.text_format, quoted_newlines=rules.quoted_newlines)
+        name = find_column(opened.names, self.column)
+        columns, _ = read_named(opened, [name], rules.bad_rows, None)
+        slots = check_slots(columns[name], self.categories, f"Column {name!r}", rules.bad_rows)
+        return replace(placed, cells=cells_by_slot(placed.cells, slots, self.categories.slots))
+
+    def job(self, files: FoundFiles, bound: Bound | None) -> Job:
+        """Make the job of counting tables with a column of slots."""
+        job = self.place_of.job(files, bound)
+        if not isinstance(job.finder, PointCells | LeafColumn):
+            raise OnlyNumpyError(_MATRIX)
+        return replace(job, finder=BySlot(place=job.finder, column=find_column(job.schema.names, self.column), categories=self.categories))
+
+    def unread(self, files: FoundFiles) -> EachRow | None:
+        """Return what is said of columns that may be counts, that of slots not among them."""
+        each_row = self.place_of.unread(files)
+        unread = () if each_row is None else tuple(name for name in each_row.unread if fold_name(name) != fold_name(self.column))
+        return None if each_row is None or not unread else replace(each_row, unread=unread)
+
+
+@dataclass(frozen=True, kw_only=True)
 class PointPairLocator:
     """Finds pairs of leaf regions by the coordinates of origins and destinations.
 
@@ -182,7 +231,7 @@ def _unread_beside(files: FoundFiles, noun: str, places: Collection[str], column
     return each_row_of(noun, unread_columns(header, [name for name in header.names if fold_name(name) in folded]))
 
 
-Locator: TypeAlias = PointLocator | IdLocator | PointPairLocator
+Locator: TypeAlias = PointLocator | IdLocator | SlotLocator | PointPairLocator
 """What a family adds to the reading of files: which columns say where a row is, and how rows become cells.
 
 `place` reads the rows of a file into memory and finds the cell of each; it raises as `read_points`, `read_areas` and `read_trips` do.

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpviz.arrays import Integers
-from dpviz.data.bounding import RECORDS_AT_ONCE, Bound, Holdings, LargePerson, Persons, keep_records, person_hashes
+from dpviz.data.bounding import RECORDS_AT_ONCE, Bound, Holdings, LargePerson, LargePersonBySlot, Persons, keep_records, large_person
 from dpviz.data.cell_counts import CellSums
 from dpviz.data.cells import MOST_RECORDS
 
@@ -35,7 +35,7 @@ class SortedPeople:
     sums: CellSums
     fewer: int = field(default=0, repr=False)
     _last: Holdings | None = field(default=None, repr=False)
-    _large: LargePerson | None = field(default=None, repr=False)
+    _large: LargePerson | LargePersonBySlot | None = field(default=None, repr=False)
     _last_person: Any = field(default=None, repr=False)
 
     def add(self, persons: pa.Array, cells: Integers, amounts: Integers | None) -> None:
@@ -85,11 +85,11 @@ class SortedPeople:
         self._bound_people(_part_of(holdings, 0, start))
         self._last = _part_of(holdings, start, len(holdings.codes))
         if len(self._last.codes) > RECORDS_AT_ONCE:
-            self._large = LargePerson(person_hash=person_hashes(self._last.persons, self.bound.key)[0], bound=self.bound)
+            self._large = large_person(self._last.persons, self.bound)
             self._large.add(self._last.cells, np.zeros(len(self._last.cells), np.int64), self._last.records)
             self._last = _part_of(self._last, len(self._last.codes) - 1, len(self._last.codes))
 
-    def _add_to_large_person(self, large: LargePerson, last: Holdings, holdings: Holdings) -> None:
+    def _add_to_large_person(self, large: LargePerson | LargePersonBySlot, last: Holdings, holdings: Holdings) -> None:
         """Add pairs of the person who waits. The first cell may be the last one from before, where records have numbers already."""
         if not len(holdings.codes):
             return
@@ -101,7 +101,7 @@ class SortedPeople:
         end = len(holdings.codes)
         self._last = _part_of(_join(last, holdings, self.bound) if end == 1 else holdings, -1, None)
 
-    def _finish_large_person(self, large: LargePerson) -> None:
+    def _finish_large_person(self, large: LargePerson | LargePersonBySlot) -> None:
         self.fewer += int(large.total < self.bound.most)
         self.sums.add(*large.kept())
         self._large = self._last = None

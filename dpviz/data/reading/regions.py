@@ -22,8 +22,9 @@ from dpviz.data.reading.text_rows import plain_counts, with_decimal_points
 from dpviz.data.roles import find_levels, find_pairs, find_region_roles, fold_name, in_degrees, in_ten_millionths, quote_names
 from dpviz.errors import DomainError
 from dpviz.space.denominators import parse_numbers
+from dpviz.space.nested import MOST_LEVELS
 from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT, is_blank
-from dpviz.space.regions import DEGREES, MOST_LEVELS, Regions
+from dpviz.space.regions import DEGREES, Regions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.areas import AreaCounts
+from dpviz.data.counts import PERSON, RECORD
 from dpviz.mechanisms.audit import AREAS, Added
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, PUBLIC_REGIONS, LevelError, Mechanism, SettingSpec, setting
 from dpviz.mechanisms.budget_noise import accounting_setting
@@ -19,9 +20,10 @@ from dpviz.privacy.consistency import SMALLEST_VARIANCE, least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, round_to_whole
 from dpviz.release.area_release import AreaRelease
+from dpviz.space.cross import Cross, categories_of, regions_of
 from dpviz.space.regions import Regions
 
-_SAME_NUMBER = "how many records (or persons) there are: the same for all neighbours"
+SAME_NUMBER = "how many records (or persons) there are: the same for all neighbours"
 _SELECTED = (
     "counts under a threshold are not shown: of the regions that are shown, intervals of single regions hold less often than 95 %; those"
     " for all regions at once hold for them, too"
@@ -33,11 +35,12 @@ _NONNEGATIVE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
+class AreaMechanism(Mechanism[AreaCounts, Regions | Cross, AreaRelease]):
     """Base of every mechanism of areas: it counts records in nested regions, and releases noisy counts of every level.
 
     The kind of the budget decides the noise: discrete Laplace for epsilon, discrete Gaussian for rho and for (epsilon, delta). Every
-    mechanism of areas has the settings `neighbours` and `accounting`, which `Run` reads: none has to declare them.
+    mechanism of areas has the settings `neighbours` and `accounting`, which `Run` reads: none has to declare them. Of counts by category,
+    it counts the regions alone, all slots together, unless it says otherwise.
 
     A mechanism in full, which counts the leaves; larger regions are sums:
 
@@ -89,7 +92,7 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
             BudgetError: weights that do not fit the levels.
         """
         self.check_type(data)
-        self.check(data.regions)
+        self.check(data.frame)
 
     def count_levels(self, run: Run[AreaCounts], weights: Sequence[float]) -> tuple[Floats, Floats]:
         """Split the budget over the levels, and count every region of those that have a part, empty regions included.
@@ -129,7 +132,7 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
         hidden = None if least is None else noisy[regions.hierarchy.at_depth(regions.depth)] < least
         several = np.isfinite(variance[list(regions.hierarchy.starts[:-1])]).sum() > 1
         fitted = ("non-negative least squares on the whole tree", "whole numbers that add up") if nonnegative else ()
-        public_total = (_SAME_NUMBER,) if self.neighbours == BOUNDED else ()
+        public_total = (SAME_NUMBER,) if self.neighbours == BOUNDED else ()
         return AreaRelease(
             regions=regions,
             noisy=noisy,
@@ -156,22 +159,37 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
         names = ("the whole", *release.regions.levels)
         return [LevelError.of_noise(level, name, release.stddev(level), release.noise) for level, name in enumerate(names)]
 
-    def expected_errors(self, regions: Regions, budget: Budget, contributions: int = 1) -> list[LevelError]:
+    def expected_errors(
+        self, frame: Regions | Cross, budget: Budget, contributions: int = 1, per_slot: int | None = None
+    ) -> list[LevelError]:
         """List the noise that a release of any counts of these regions would have; no private data are needed.
 
-        The stated spread is a function of the public regions, the settings and the budget alone. So it is read from a release of no
-        records with seeded noise.
-
         Args:
-            regions: the public regions.
+            frame: the public regions, or regions by categories.
             budget: of the release.
             contributions: the bound m on the records of one unit.
+            per_slot: the bound b on those in one slot; None for m.
 
         Raises:
             BudgetError: another kind of budget, or a split that does not fit the levels.
         """
-        nobody = AreaCounts(regions=regions, leaf=np.zeros(0, np.int32), count=np.zeros(0, np.int64), contributions=contributions)
-        return self.level_errors(self.release(nobody, budget, Entropy.seeded(0)))
+        return self.level_errors(self.release_nothing(frame, budget, contributions, per_slot))
+
+    def release_nothing(self, frame: Regions | Cross, budget: Budget, contributions: int, per_slot: int | None) -> AreaRelease:
+        """Make a release of no records with seeded noise: its stated spread is that of any records, a function of public values alone.
+
+        Arguments and errors are those of `expected_errors`.
+        """
+        nothing = AreaCounts(
+            regions=regions_of(frame),
+            categories=categories_of(frame),
+            leaf=np.zeros(0, np.int32),
+            count=np.zeros(0, np.int64),
+            contributions=contributions,
+            unit=RECORD if per_slot is None else PERSON,
+            per_slot=per_slot,
+        )
+        return self.release(nothing, budget, Entropy.seeded(0))
 
 
 def make_stages(regions: Regions, noisy: Floats, variance: Floats) -> tuple[Root, list[NoisyStage]]:

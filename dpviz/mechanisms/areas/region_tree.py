@@ -8,12 +8,13 @@ from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.areas.base import AreaMechanism
-from dpviz.mechanisms.base import Share, setting, split_shares, weights_setting
+from dpviz.mechanisms.base import BOUNDED, Share, setting, split_shares, weights_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import REGION_STRATEGIES, region_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
+from dpviz.space.cross import Cross, regions_of
 from dpviz.space.regions import Regions
 
 
@@ -36,8 +37,9 @@ class RegionTree(AreaMechanism):
 
     Deviations:
         One fit on the whole tree in place of the Census's fits from level to level. The total of all regions is not measured
-        unless `count_root` is on: it is the sum of the coarsest level. Under "bounded", a share for the total costs more than it has to,
-        since replacing a person changes the total least where it changes the regions most.
+        unless `count_root` is on or the split is balanced: it is the sum of the coarsest level. Under "bounded", a share for the total
+        costs more than it has to, since replacing a person changes the total least where it changes the regions most: a balanced split
+        gives it none there.
 
     >>> import dpviz as dv
     >>> areas = dv.load_sample("made_up_city")
@@ -55,8 +57,9 @@ class RegionTree(AreaMechanism):
         choices=REGION_STRATEGIES,
         help="minimax: the level that loses most against the whole budget loses as little as possible; its finest level has more noise than"
         " flat counts, 2 to 3 times as much under ε and 1.4 to 1.6 times under ρ in the samples of two and three levels, and larger"
-        " regions far less. uniform: equal shares. geometric: more for levels with more regions. census: the published shares of the US"
-        " Census of 2020, for six levels. custom: your weights.",
+        " regions far less. balanced: the finest level counts most and has little more noise than flat counts, the whole has a share of its"
+        " own (none if neighbours are bounded), and levels between have more noise. uniform: equal shares. geometric: more for levels with"
+        " more regions. census: the published shares of the US Census of 2020, for six levels. custom: your weights.",
     )
     weights: tuple[float, ...] = weights_setting(
         "One per level, coarsest first (the whole first, if it is counted); 0 for a level that is not measured, but not for the"
@@ -78,6 +81,11 @@ class RegionTree(AreaMechanism):
         weights = self.level_weights(areas.regions, gaussian=run.gaussian)
         return self.make_release(run, *self.count_levels(run, weights), nonnegative=self.nonnegative)
 
+    @property
+    def counts_whole(self) -> bool:
+        """Whether the total of all regions has a share: with `count_root`, or if a balanced split gives it one."""
+        return self.count_root or (self.split == "balanced" and self.neighbours != BOUNDED)
+
     def level_weights(self, regions: Regions, *, gaussian: bool) -> list[float]:
         """Return the g + 1 weights of the levels, the whole's first.
 
@@ -88,28 +96,28 @@ class RegionTree(AreaMechanism):
         Raises:
             BudgetError: a split that does not fit the levels.
         """
-        first = 0 if self.count_root else 1
+        first = 0 if self.counts_whole else 1
         sizes = [regions.size(level) for level in range(first, regions.depth + 1)]
-        weights = region_weights(self.split, sizes, gaussian=gaussian, custom=self.weights, root=self.count_root)
+        weights = region_weights(self.split, sizes, gaussian=gaussian, custom=self.weights, root=self.counts_whole)
         return [0.0] * first + weights
 
-    def check(self, frame: Regions) -> None:
+    def check(self, frame: Regions | Cross) -> None:
         """Raise an error if the split does not fit the levels."""
-        self.level_weights(frame, gaussian=False)
+        self.level_weights(regions_of(frame), gaussian=False)
 
-    def shares(self, frame: Regions) -> list[Share]:
+    def shares(self, frame: Regions | Cross) -> list[Share]:
         """List one part of epsilon per level that can be measured, coarsest first; parts of rho may differ (see `level_weights`)."""
-        return self._list_shares(frame, gaussian=False)
+        return self._list_shares(regions_of(frame), gaussian=False)
 
-    def shares_of_rho(self, frame: Regions) -> list[Share]:
+    def shares_of_rho(self, frame: Regions | Cross) -> list[Share]:
         """List one part of rho per level that can be measured, coarsest first."""
-        return self._list_shares(frame, gaussian=True)
+        return self._list_shares(regions_of(frame), gaussian=True)
 
-    def _list_shares(self, frame: Regions, *, gaussian: bool) -> list[Share]:
-        first = 0 if self.count_root else 1
-        weights = self.level_weights(frame, gaussian=gaussian)[first:]
-        return split_shares(("the whole", *frame.levels)[first:], weights, range(first, frame.depth + 1))
+    def _list_shares(self, regions: Regions, *, gaussian: bool) -> list[Share]:
+        first = 0 if self.counts_whole else 1
+        weights = self.level_weights(regions, gaussian=gaussian)[first:]
+        return split_shares(("the whole", *regions.levels)[first:], weights, range(first, regions.depth + 1))
 
     def with_shares(self, shares: Sequence[float]) -> RegionTree:
         """Return a copy with custom weights, one per level."""
-        return replace(self, split="custom", weights=tuple(shares))
+        return replace(self, split="custom", weights=tuple(shares), count_root=self.counts_whole)

@@ -19,8 +19,9 @@ from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.budget import Budget
 from dpviz.release.intervals import STDDEVS
 from dpviz.release.trip_release import StageCounts, TripRelease, sum_pairs
+from dpviz.space.nested import ROOT
 from dpviz.space.pair_tree import SIDES, PairTree
-from dpviz.space.regions import ROOT, Regions
+from dpviz.space.regions import Regions
 
 WEIGHTS = "weights"
 """The name of the setting that holds custom weights."""

@@ -55,10 +55,10 @@ def settings_of(mechanism):
 
 @st.composite
 def runs(draw, kind, *, further=False):
-    mechanism = draw(st.sampled_from(sorted(kind.family.choices)))
+    mechanism = draw(st.sampled_from(sorted(kind.family.offered)))
     return Run(
         mechanism=mechanism,
-        settings=draw(settings_of(kind.family.choices[mechanism])),
+        settings=draw(settings_of(kind.family.offered[mechanism])),
         epsilon=draw(EPSILONS),
         delta=draw(DELTAS),
         rho=None if further else draw(st.none() | st.fractions(Fraction(1, 10**6), Fraction(10**4), max_denominator=10**6)),

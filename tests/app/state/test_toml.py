@@ -13,6 +13,7 @@ from dpviz.publishing.config import from_tables
 from dpviz.publishing.toml_tables import to_text
 from tests.app import test_opened_config as opened
 from tests.app.state.pages import FILLED
+from tests.publishing.test_by_slot import BY_HOUR
 
 POINT_CASES = {name: case[0] for name, case in opened.POINT_CASES.items()}
 TRIP_CASES = {name: case[0] for name, case in opened.TRIP_CASES.items()}
@@ -44,3 +45,8 @@ def test_what_does_not_fit_is_refused(tables, reason):
     with pytest.raises(DpvizError) as error:
         read_toml(body, page_in_curate(POINTS))
     assert reason in str(error.value)
+
+
+def test_counts_by_category_are_not_opened():
+    with pytest.raises(DpvizError, match="Counts by category are not shown on this page"):
+        read_toml(to_text(BY_HOUR).encode(), page_in_curate(KINDS["areas"]))

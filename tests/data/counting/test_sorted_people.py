@@ -17,7 +17,13 @@ from tests.data.slow_bound import slow_bound
 
 CELLS = 6
 BOUNDS = st.builds(
-    Bound, most=st.integers(1, 9), distinct=st.booleans(), fewer=st.sampled_from(["keep", "drop"]), key=st.binary(min_size=1)
+    Bound,
+    most=st.integers(1, 9),
+    distinct=st.booleans(),
+    fewer=st.sampled_from(["keep", "drop"]),
+    key=st.binary(min_size=1),
+    per_slot=st.sampled_from([None, 1, 2, 3]),
+    slots=st.integers(1, 4),
 )
 NUMBERS, TEXTS = st.integers(-2, 4), st.sampled_from(["7", "7.5", "a", "ü", "aa", "😀", "\uffff"])
 

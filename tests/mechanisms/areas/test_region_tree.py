@@ -11,9 +11,11 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, SettingError
 from dpviz.mechanisms import FlatAreas, Quadtree, RegionTree
 from dpviz.mechanisms import run as measure
+from dpviz.mechanisms.base import NEIGHBOURS
 from dpviz.privacy.allocation import CENSUS, fitted_variance, region_weights
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.samples.load import load_sample
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.area_cases import areas_of, records_of
@@ -67,6 +69,23 @@ def test_no_other_shares_have_a_smaller_worst_level(sizes, gaussian):
     assert worst(shares / shares.sum()) <= 1.01 * min(
         [worst(np.full(len(sizes), 1 / len(sizes))), *(worst(each / each.sum()) for each in others)]
     )
+
+
+def test_a_balanced_split_counts_the_whole_unless_neighbours_are_bounded():
+    city = load_sample("made_up_city").regions
+    mechanisms = {neighbours: RegionTree(split="balanced", neighbours=neighbours) for neighbours in NEIGHBOURS}
+    labels = {neighbours: [part.label for part in mechanism.shares(city)] for neighbours, mechanism in mechanisms.items()}
+    assert labels == {"add_remove": ["the whole", *city.levels], "bounded": [*city.levels]}
+
+
+def test_balanced_finest_regions_have_little_more_noise_than_flat_counts_and_the_whole_less_than_half_as_much_as_minimax():
+    """Block 1.65 instead of 3.98, and whole .75 of minimax."""
+    city = load_sample("made_up_city").regions
+    balanced, minimax = (
+        [each.stddev for each in RegionTree(split=split).expected_errors(city, PureBudget(1))] for split in ("balanced", "minimax")
+    )
+    assert balanced[-1] < 1.65 < 3.9 < minimax[-1]
+    assert balanced[0] < 0.75 * minimax[0]
 
 
 def test_other_splits():

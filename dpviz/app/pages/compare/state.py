@@ -153,7 +153,7 @@ class CompareConfig:
     @property
     def offered(self) -> dict[str, type[AnyMechanism]]:
         """Mechanisms for this kind of data."""
-        return self.family.choices
+        return self.family.offered
 
     @property
     def chosen(self) -> tuple[str, ...]:

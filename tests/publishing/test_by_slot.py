@@ -1,0 +1,104 @@
+"""Configurations of counts by place and slot: read back equal, frames as declared, and a publication that is read back by slot."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz as dv
+from dpviz.errors import DpvizError
+from dpviz.publishing.config import from_tables, read_config, to_toml
+from dpviz.publishing.kept import _frame_facts
+from dpviz.space.categories import Categories
+from dpviz.space.cross import Cross
+from tests.publishing.configs import FLOWS, TOWNS, changed, data_of, frame_of
+
+HOURS = {"times": "hour", "zone": "Europe/Berlin"}
+BY_HOUR = {
+    **FLOWS,
+    "data": {"points": "visits.csv", "region": "town", "slot": "at", "person": "who", "contributions": 4, "per_slot": 1, "count": "none"},
+    "categories": HOURS,
+    "mechanism": {"key": "cross_tree"},
+    "dataset": {"name": "visits", "cap_epsilon": 2, "cap_delta": 1e-5},
+}
+KINDS = {
+    "hours": (HOURS, Categories.hours("Europe/Berlin")),
+    "days by name": ({"times": "weekday", "other": "holiday"}, Categories.weekdays().with_other("holiday")),
+    "months": ({"times": "month", "first": "2026-01", "last": "2026-12", "zone": "UTC"}, Categories.months("2026-01", "2026-12", "UTC")),
+    "bins": ({"bins": [0, 6, 18, 65], "coarser": {"group": [0, 18, 65]}}, Categories.bins([0, 6, 18, 65], coarser={"group": [0, 18, 65]})),
+    "a file": (
+        {"file": "modes.csv", "levels": ["kind", "mode"]},
+        Categories.from_table(pd.DataFrame({"kind": ["road", "road", "rail"], "mode": ["car", "bus", "train"]}), levels=["kind", "mode"]),
+    ),
+}
+
+
+def put_files(folder) -> None:
+    rng = np.random.default_rng(1)
+    at = pd.Timestamp("2026-07-01") + pd.to_timedelta(rng.integers(0, 10_000, 600), unit="min")
+    visits = pd.DataFrame({"town": rng.choice(list("abc"), 600), "at": at.strftime("%Y-%m-%d %H:%M"), "who": rng.integers(0, 200, 600)})
+    visits.to_csv(folder / "visits.csv", index=False)
+    TOWNS.to_csv(folder / "towns.csv", index=False)
+    pd.DataFrame({"kind": ["road", "road", "rail"], "mode": ["car", "bus", "train"]}).to_csv(folder / "modes.csv", index=False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_categories_read_back_equal_and_make_the_declared_frame(tmp_path, kind):
+    part, categories = KINDS[kind]
+    put_files(tmp_path)
+    config = from_tables(changed(BY_HOUR, "categories", part), base=tmp_path)
+    (tmp_path / "a.toml").write_text(to_toml(config), "utf-8")
+    again = read_config(tmp_path / "a.toml")
+    assert again == config
+    frame = frame_of(again)
+    assert isinstance(frame, Cross)
+    assert frame.categories == categories
+    assert _frame_facts(frame) == _frame_facts(Cross(frame.regions, categories)) != _frame_facts(frame.regions)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("categories", None, "[categories] and [data] slot belong together"),
+        ("data.slot", None, "per_slot is the most records"),
+        ("data.person", None, "per_slot is the most records"),
+        ("data.per_slot", 0, "at least 1"),
+        ("categories", {"times": "minute"}, "[categories] times"),
+        ("categories", {"times": "month"}, "first and last"),
+        ("categories", {"times": "hour", "bins": [0, 1]}, "exactly one of times, bins, file"),
+        ("categories", {"bins": [0, 1], "zone": "UTC"}, "zone belongs to times"),
+        ("categories", {"times": "hour", "zone": "Mars"}, "no such time zone"),
+        ("categories", {"bins": [1, 0]}, "each larger than the one before"),
+        ("regions", None, "[domain]"),
+    ],
+)
+def test_errors_name_the_fault(path, value, words):
+    with pytest.raises(DpvizError) as refusal:
+        from_tables(changed(BY_HOUR, path, value))
+    assert words in str(refusal.value)
+
+
+def test_data_are_counted_as_declared(tmp_path):
+    put_files(tmp_path)
+    (tmp_path / "a.toml").write_text(to_toml(from_tables(BY_HOUR)), "utf-8")
+    areas = data_of(read_config(tmp_path / "a.toml")).data
+    table = pd.read_csv(tmp_path / "visits.csv", dtype={"town": str})
+    assert (areas.contributions, areas.per_slot, areas.slots) == (4, 1, 24)
+    most = table.assign(hour=table["at"].str[11:13]).drop_duplicates(["who", "hour"]).groupby("who").size().clip(upper=4).sum()
+    assert areas.count.sum() == most
+
+
+def test_a_publication_by_slot_is_paid_written_and_read_back(tmp_path):
+    put_files(tmp_path)
+    regions = dv.Regions.from_table(TOWNS, levels=["state", "town"])
+    slots = {"categories": Categories.hours("UTC"), "slot": "at", "unit": "record"}
+    areas = dv.read_areas(tmp_path / "visits.csv", regions=regions, region="town", **slots)
+    release = dv.CrossTree().release(areas, dv.ApproxBudget(1, "1e-6"), dv.Entropy.system())
+    texts = dv.Publication(name="Visits", curator="A town", description="Made up.", region="", intended_use="", draws=1, truth_seen=False)
+    folder = dv.write_release(release, tmp_path / "out", dv.describe(release, texts), formats=["geoparquet", "csv", "geojson"])
+    again = dv.read_release(folder)
+    assert again.same_as(release)
+    assert again.answer(["A"], slots=["morning"]) == release.answer(["A"], slots=["morning"])
+    long = pd.read_csv(folder / "by_slot.csv")
+    assert len(long) == release.cross_count.size
+    fine = long[(long.level == 2) & (long.slot_level == 2)]
+    np.testing.assert_allclose(fine["count"], release.to_frame(("town", "hour"))["count"])
