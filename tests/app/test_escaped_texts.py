@@ -202,7 +202,7 @@ OURS_ANYWHERE = {
     "a figure of the Learn page": ("figure.help", "figure.label", "figure.value", "shown.note", "shown.source"),
     "a picture's format": ("kind.upper()",),
     "a sample's": ("about.description", "about.licence", "about.source", "about.unit"),
-    "a sample's, or fixed words for a file": ("data.title", "data.unit", "what.data.unit"),
+    "a sample's, or fixed words for a file": ("data.title", "what.data.unit"),
     "Points or Trips": ("config.kind",),
     "a family's": ("family.title", "page.raw"),
     "a mechanism's": ("mechanism.title", "mechanism.summary", "release.approximate"),
