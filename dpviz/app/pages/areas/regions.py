@@ -120,9 +120,10 @@ def make_coarser_cells(cells: cached.UploadedRegions) -> Iterator[tuple[cached.U
     polygons = None if part.area_file is None else kept_file(_OUTLINE)
     for finest in range(levels[-1] - 1, 0, -1):
         kept = (*(level for level in levels if level < finest), finest)
-        coarser = replace(part, **{name: kept})
+        size: dict[str, Any] = {name: kept}
+        coarser = replace(part, **size)
         made = cached.make_regions_without_file((repr(coarser), cells.key[1]), coarser, polygons)
-        yield made, partial(AREAS.set, "regions", **{name: kept})
+        yield made, partial(AREAS.set, "regions", **size)
 
 
 def _choose_polygons() -> dict[str, Any]:
