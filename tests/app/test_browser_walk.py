@@ -12,10 +12,10 @@ LONG = MARK * 50_000  # a line may have a megabyte, and uploads above one are sp
 HOMES = f"lon,lat,{MARK}Column\n-99.876543,38.987654,{LONG}\n-80.25,25.5,{LONG}\n-100.125,40.5,{LONG}\n".encode()
 SHOWN = {
     "Start": "What would you publish?",
-    "Points": "Resolution",
-    "Trips": "False pairs at the finest level, at most",
+    "Points": "Not protected:",
+    "Areas": "Not protected:",
+    "Trips": "Not protected:",
     "Compare": "has the least error",
-    "Release": "What leaves the app.",
 }
 BROKEN = '''"""The app, with an error that carries a private value."""
 from dpviz.app import main
