@@ -189,7 +189,9 @@ def simulate_errors(
 def _simulate(question: Rehearsal, guess: PublicGuess) -> Outlook:
     """Simulate what a rehearsal says, on records that are made up by its guess."""
     made_up = _make_up(question.mechanism, question.frame, question.contributions, guess, question.density)
-    return compare_releases(question, made_up if question.per_slot is None else replace(made_up, per_slot=question.per_slot))
+    if question.per_slot is not None and isinstance(made_up, AreaCounts):
+        made_up = replace(made_up, per_slot=question.per_slot)
+    return compare_releases(question, made_up)
 
 
 def compare_releases(question: Rehearsal, counts: PrivateData) -> Outlook:
