@@ -20,6 +20,9 @@ from dpviz.space.categories import BINS, HOUR, IDS, MONTH, Categories
 _TIME = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:\d{2}(:\d{2}(\.\d{1,9})?)?)?)?"
 _OFFSET = r" ?(Z|[+-]\d{2}(:?\d{2})?)$"
 _MONTHS = 12
+_PER_HOUR = {"s": 3600, "ms": 3600 * 10**3, "us": 3600 * 10**6, "ns": 3600 * 10**9}
+_YEARS = (1700, 2250)
+_PLAIN_LENGTHS = (len("2026-11-29 17:05"), len("2026-11-29 17:05:00"))
 
 
 def slots_of(entries: pd.Series | pa.ChunkedArray, categories: Categories) -> Integers:
@@ -101,6 +104,8 @@ def _find_bins(column: pa.ChunkedArray, categories: Categories) -> Integers:
 
 def _find_times(column: pa.ChunkedArray, categories: Categories) -> Integers:
     times = _local_times(column, str(categories.zone))
+    if categories.read_as == HOUR and not times.null_count:
+        return _hours_of(times)
     if categories.read_as == MONTH:
         first = categories.ids[-1][0]
         begins = _MONTHS * int(first[:4]) + int(first[5:]) - 1
@@ -112,9 +117,17 @@ def _find_times(column: pa.ChunkedArray, categories: Categories) -> Integers:
     return np.where(np.isnan(slots), BAD, np.where(inside, slots, OUTSIDE)).astype(np.int64)
 
 
+def _hours_of(times: pa.ChunkedArray) -> Integers:
+    """Return (n,) hours of times without a missing one, in half the time that Arrow takes."""
+    since = times.cast(pa.int64()).to_numpy() // _PER_HOUR[times.type.unit]
+    return np.asarray((since.astype(np.int32) if times.type.unit == "ns" else since) % 24).astype(np.int64)  # 300 years in ns at most
+
+
 def _local_times(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
     """Return (n,) times on the clocks of a zone, null where an entry is none: those with an offset converted, others as they are."""
     if is_text(column.type):
+        if (plain := _plain_times(column)) is not None:
+            return plain
         encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
         parsed = pa.concat_arrays(_parse_times(encoded.dictionary, zone).chunks)
         return pa.chunked_array([parsed.take(encoded.indices)])
@@ -123,6 +136,22 @@ def _local_times(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
     if not pa.types.is_timestamp(column.type):
         return pa.chunked_array([pa.nulls(len(column), pa.timestamp("us"))])
     return column if column.type.tz is None else pc.local_timestamp(column.cast(pa.timestamp(column.type.unit, zone)))
+
+
+def _plain_times(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Read times that are all written as 2026-11-29 17:05, or all with seconds, which is far faster; None for any others.
+
+    Of these lengths, Arrow reads no other texts as times without an offset, so that each entry gives what `_parse_times` gives.
+    """
+    lengths = pc.min_max(pc.binary_length(texts)).as_py()
+    if lengths["min"] != lengths["max"] or lengths["min"] not in _PLAIN_LENGTHS:
+        return None
+    try:
+        times = texts.cast(pa.timestamp("s"))
+    except pa.ArrowInvalid:
+        return None
+    ends = pc.min_max(pc.year(times)).as_py()
+    return times if ends["min"] >= _YEARS[0] and ends["max"] <= _YEARS[1] else None  # pandas does not read others in every version
 
 
 def _parse_times(texts: pa.Array, zone: str) -> pa.ChunkedArray:

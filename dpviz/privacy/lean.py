@@ -46,7 +46,9 @@ class Families:
 
     def spread(self, totals: Floats) -> Floats:
         """Repeat what each family has for its nodes."""
-        return totals.take(self.parent, axis=self.axis)
+        if self.axis == PLACES:
+            return totals.take(self.parent, axis=PLACES)
+        return np.repeat(totals, self.size, axis=SLOTS)  # several times as fast along the rows
 
     def mean_of(self, sums: Floats) -> Floats:
         """Divide what each family has by its number of nodes."""
@@ -61,13 +63,13 @@ class Families:
         found = values + self.spread(self.mean_of(totals - self.sum(values)))
         free = found >= 0
         while not free.all():
-            found = np.where(free, found, 0.0)
-            number = np.maximum(self.sum(free.astype(np.float64)), 1.0)
-            found = np.where(free, found + self.spread((totals - self.sum(found)) / number), 0.0)
-            below = found < 0
-            if not below.any():
+            found *= free
+            number = np.maximum(np.add.reduceat(free, self.starts, axis=self.axis, dtype=np.int32), 1)
+            found += self.spread((totals - self.sum(found)) / number)
+            found *= free
+            if not (found < 0).any():
                 break
-            free &= ~below
+            free &= found >= 0
         return found
 
     def scale(self, values: Floats, totals: Floats) -> Floats:

@@ -106,6 +106,7 @@ class Rehearsal:
         density: the denominators of the regions, by which records may lie: regions are equal without them.
         level: the only level that is wanted; None for all of them.
         seed: of the noise.
+        per_slot: the bound b on the records of one person in each slot, where there are slots; None for m.
         before_run: called before each release and each comparison; an exception from it ends the simulation.
     """
 
@@ -117,6 +118,7 @@ class Rehearsal:
     density: tuple[bytes, ...] = ()
     level: int | None = None
     seed: int = SEED
+    per_slot: int | None = None
     before_run: Callable[[], object] = field(default=int, compare=False, repr=False)
 
 
@@ -177,6 +179,7 @@ def simulate_errors(
         density=density,
         level=level,
         seed=seed,
+        per_slot=data.per_slot if isinstance(data, AreaCounts) and data.contributions > 1 else None,
         before_run=before_run,
     )
     return _simulate(question, guess)
@@ -185,7 +188,10 @@ def simulate_errors(
 @lru_cache(maxsize=64)
 def _simulate(question: Rehearsal, guess: PublicGuess) -> Outlook:
     """Simulate what a rehearsal says, on records that are made up by its guess."""
-    return compare_releases(question, _make_up(question.mechanism, question.frame, question.contributions, guess, question.density))
+    made_up = _make_up(question.mechanism, question.frame, question.contributions, guess, question.density)
+    if question.per_slot is not None and isinstance(made_up, AreaCounts):
+        made_up = replace(made_up, per_slot=question.per_slot)
+    return compare_releases(question, made_up)
 
 
 def compare_releases(question: Rehearsal, counts: PrivateData) -> Outlook:

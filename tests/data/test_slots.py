@@ -48,6 +48,32 @@ def test_texts_find_their_slots_in_every_container_and_each_by_itself(case):
     assert [int(slots_of(pd.Series([text], dtype=object), categories)[0]) for text in texts] == slots
 
 
+PLAIN = ["2026-11-29 17:05", "2026-11-29T00:59", "1969-12-31 23:00", "1700-01-01 05:00", "2250-12-31 23:59"]
+
+
+@pytest.mark.parametrize("ending", ["", ":30"])
+def test_times_of_one_length_give_what_they_give_beside_others(ending):
+    texts = [text + ending for text in PLAIN]
+    expected = [17, 0, 23, 5, 23]
+    for beside in ([], ["noon"], ["2026-11-29"], [None]):
+        assert slots_of(pa.chunked_array([[*texts, *beside]]), BERLIN).tolist()[: len(texts)] == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-11-29 17:65", "2026-13-29 17:05", "2026-11-29 1705Z", "20261129 17:05:0", "2026-11-29 170500", "+026-11-29 17:05"]
+)
+def test_what_looks_like_a_plain_time_is_none_alone_and_beside_times(text):
+    assert slots_of(pa.chunked_array([[text]]), BERLIN).tolist() == [BAD]
+    assert slots_of(pa.chunked_array([[text, "2026-11-29 17:05"]]), BERLIN).tolist() == [BAD, 17]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_stored_times_of_every_unit_give_their_hours(unit):
+    times = pa.array(["2026-11-29 17:05", "1969-12-31 23:00", "1800-01-01 05:59"]).cast(pa.timestamp(unit))
+    assert slots_of(pa.chunked_array([times]), BERLIN).tolist() == [17, 23, 5]
+    assert slots_of(pa.chunked_array([pa.concat_arrays([times, pa.nulls(1, times.type)])]), BERLIN).tolist() == [17, 23, 5, BAD]
+
+
 def test_numbers_and_times_find_their_slots():
     assert slots_of(pd.Series([3, 17, 24]), Categories.hours()).tolist() == [3, 17, OUTSIDE]
     assert slots_of(pd.Series([3.5, np.nan, 18, -1]), Categories.bins([0, 4, 18])).tolist() == [0, BAD, OUTSIDE, OUTSIDE]

@@ -102,3 +102,12 @@ def test_a_publication_by_slot_is_paid_written_and_read_back(tmp_path):
     assert len(long) == release.cross_count.size
     fine = long[(long.level == 2) & (long.slot_level == 2)]
     np.testing.assert_allclose(fine["count"], release.to_frame(("town", "hour"))["count"])
+
+
+def test_errors_to_expect_of_made_up_records_know_the_bound_of_a_slot(tmp_path):
+    put_files(tmp_path)
+    (tmp_path / "a.toml").write_text(to_toml(from_tables(BY_HOUR)), "utf-8")
+    areas = data_of(read_config(tmp_path / "a.toml")).data
+    noise, made_up = (dv.expected_errors(dv.CrossTree(), areas, dv.ZcdpBudget("0.1"), records=records) for records in (None, 5000))
+    assert noise.by_level["stddev"].tolist() == made_up.by_level["stddev"].tolist()
+    assert noise.receipt.steps == made_up.receipt.steps
