@@ -9,11 +9,10 @@ from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 from dpviz.app.server.class_mode import LARGEST_ORDER
-from dpviz.data.areas import AreaCounts
 from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.data.points import PointCounts
-from dpviz.data.trips import TripCounts
 from dpviz.errors import DpvizError, SettingError
+from dpviz.families import AREA_FAMILY, POINT_FAMILY, TRIP_FAMILY
 from dpviz.publishing.config import DataConfig, DomainPart, PublicDataPart, RegionsPart
 from dpviz.publishing.private_data import PrivateData, make_frame, open_sources, read_data
 from dpviz.publishing.toml_tables import TOML, read_file
@@ -111,6 +110,21 @@ def _names_of(files: Any) -> Any:
     return PurePath(files).name if isinstance(files, str) else tuple(map(_names_of, files))
 
 
+def _add_points(about: dict[str, Any], counts: Any) -> None:
+    POINT_SAMPLES[about["key"]] = Sample(**about, domain=counts.domain)
+
+
+def _add_trips(about: dict[str, Any], counts: Any) -> None:
+    TRIP_SAMPLES[about["key"]] = TripSample(**about, unit="trips", levels=counts.regions.levels, make=lambda **_: counts)
+
+
+def _add_areas(about: dict[str, Any], counts: Any) -> None:
+    AREA_SAMPLES[about["key"]] = AreaSample(**about, levels=counts.regions.levels, make=lambda: counts)
+
+
+_ADD = {POINT_FAMILY.name: _add_points, TRIP_FAMILY.name: _add_trips, AREA_FAMILY.name: _add_areas}
+
+
 def _add(sample: ClassSample) -> None:
     """Add a sample to those of its family."""
     counts, files = sample.counts, ", ".join(sample.config.data.files)
@@ -122,12 +136,7 @@ def _add(sample: ClassSample) -> None:
         "licence": "see its publisher",
         "synthetic": False,
     }
-    if isinstance(counts, PointCounts):
-        POINT_SAMPLES[sample.name] = Sample(**about, domain=counts.domain)
-    elif isinstance(counts, TripCounts):
-        TRIP_SAMPLES[sample.name] = TripSample(**about, unit="trips", levels=counts.regions.levels, make=lambda **_: counts)
-    elif isinstance(counts, AreaCounts):
-        AREA_SAMPLES[sample.name] = AreaSample(**about, levels=counts.regions.levels, make=lambda: counts)
+    _ADD[counts.family](about, counts)
     _added[sample.name] = sample
 
 
