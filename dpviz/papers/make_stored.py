@@ -1,6 +1,6 @@
 """Run figures of papers at their largest size, and store the runs with the package.
 
-python -m dpviz.papers.make_stored PAPER FIGURE [--seeds N]
+python -m dpviz.papers.make_stored PAPER FIGURE [--seeds N] [--confirm]
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from dpviz.errors import SettingError
 from dpviz.papers.catalogue import find_figure
 from dpviz.papers.figures import Figure, OnData, Paper, run_figure
-from dpviz.papers.stored import PACKAGE, digest_sources, stored_file
+from dpviz.papers.stored import PACKAGE, digest_sources, load_stored, stored_file
 
 
 def main() -> None:
@@ -28,8 +30,10 @@ def main() -> None:
     parser.add_argument("paper")
     parser.add_argument("figure")
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--confirm", action="store_true", help="run the first seed alone, and keep the stored run if it is the same")
     arguments = parser.parse_args()
-    print(store_run(*find_figure(arguments.paper, arguments.figure), seeds=arguments.seeds))
+    found = find_figure(arguments.paper, arguments.figure)
+    print(confirm_run(*found) if arguments.confirm else store_run(*found, seeds=arguments.seeds))
 
 
 def store_run(paper: Paper, figure: Figure, seeds: int | None = None) -> str:
@@ -40,7 +44,7 @@ def store_run(paper: Paper, figure: Figure, seeds: int | None = None) -> str:
         figure: one of its figures.
         seeds: how many; the usual number of the size if None.
     """
-    size, prepare = figure.largest, figure.prepare
+    size = figure.largest
     settings = figure.size(size).settings
     sources = trace_sources(lambda: next(figure.measure(size, 1)))
     run = run_figure(paper, figure, size=size, seeds=seeds)
@@ -49,7 +53,7 @@ def store_run(paper: Paper, figure: Figure, seeds: int | None = None) -> str:
         "size": size,
         "seconds": round(run.seconds, 1),
         "version": version("dpviz"),
-        "data": digest_data(prepare.data(settings)) if isinstance(prepare, OnData) else "",
+        "data": _digest_data_of(figure, size),
         "settings": repr(dict(settings)),
         "sources": digest_sources(sources),
     }
@@ -57,6 +61,27 @@ def store_run(paper: Paper, figure: Figure, seeds: int | None = None) -> str:
     path.parent.mkdir(exist_ok=True)
     table.to_parquet(path, index=False)
     return str(run)
+
+
+def confirm_run(paper: Paper, figure: Figure) -> str:
+    """Run the first seed of a stored run again; if all of its numbers but times are the same, note that this version makes them.
+
+    Raises:
+        SettingError: there is no stored run with these settings and data.
+        AssertionError: other numbers come out: run the figure again.
+    """
+    stored = load_stored(paper, figure)
+    if stored is None or "settings" in stored.changes or stored.data != _digest_data_of(figure, stored.run.size):
+        raise SettingError("There is no stored run with these settings and data: run the figure.")
+    first = list[pd.DataFrame]()
+    sources = trace_sources(lambda: first.append(next(figure.measure(stored.run.size, 1))))
+    numbers = [name for name in first[0] if "second" not in str(name)]
+    pd.testing.assert_frame_equal(first[0][numbers], stored.run.table[numbers].head(len(first[0])), check_dtype=False, check_exact=True)
+    path = stored_file(paper, figure)
+    table = pd.read_parquet(path)
+    table.attrs |= {"version": version("dpviz"), "sources": digest_sources(sources)}
+    table.to_parquet(path, index=False)
+    return f"{paper.key} {figure.key}: the first seed makes the same {len(first[0]):,} rows"
 
 
 def trace_sources(measure: Callable[[], object]) -> list[str]:
@@ -76,6 +101,12 @@ def trace_sources(measure: Callable[[], object]) -> list[str]:
         threading.setprofile(None)
     folder = f"{PACKAGE}/"
     return sorted(file.removeprefix(folder) for file in files - {__file__} if file.startswith(folder))
+
+
+def _digest_data_of(figure: Figure, size: str) -> str:
+    """Compute a digest of the data of a figure; "" if each seed draws its own."""
+    prepare = figure.prepare
+    return digest_data(prepare.data(figure.size(size).settings)) if isinstance(prepare, OnData) else ""
 
 
 def digest_data(data: object) -> str:

@@ -6,11 +6,13 @@ from dataclasses import replace
 import pytest
 
 from dpviz.amounts import format_decimal
+from dpviz.mechanisms import Quadtree
 from dpviz.papers import stored
 from dpviz.papers.catalogue import PAPERS, find_figure
 from dpviz.papers.figures import PAPER, Size, run_figure
-from dpviz.papers.make_stored import digest_data, store_run
+from dpviz.papers.make_stored import confirm_run, digest_data, store_run
 from dpviz.papers.stored import PACKAGE, load_stored, without_comments
+from dpviz.privacy.entropy import Entropy
 
 QUADTREE = "mechanisms/points/quadtree.py"
 SETTINGS = {"size": 2000, "height": 3, "epsilons": (1.0,), "queries": 5}
@@ -49,6 +51,17 @@ def test_a_changed_mechanism_or_experiment_marks_it_and_a_comment_does_not(small
     edit(QUADTREE, "\nOTHER = 1\n")
     edit("papers/psd.py", "\nOTHER = 1\n")
     assert load_stored(*small).changes == [QUADTREE, "papers/psd.py"]
+
+
+def test_a_run_is_confirmed_by_its_first_seed_unless_other_numbers_come_out(small, monkeypatch):
+    edit(QUADTREE, "\nOTHER = 1\n")
+    assert load_stored(*small).changes
+    assert "the first seed makes the same" in confirm_run(*small)
+    assert load_stored(*small).changes == []
+    noisier = Quadtree.release
+    monkeypatch.setattr(Quadtree, "release", lambda own, points, budget, entropy: noisier(own, points, budget, Entropy.seeded(99)))
+    with pytest.raises(AssertionError):
+        confirm_run(*small)
 
 
 def test_other_settings_of_the_size_mark_it(small):
