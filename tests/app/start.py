@@ -88,7 +88,7 @@ def trips_uploaded(mode="Curate", *, unit="each", **files):
     data = DataKeys(trips=name, **propose_text_format(named_file(name, trips), name))
     answers = Files(data=data, digest=digest_of(trips), whom=unit, said_in_teach=mode == "Teach")
     state = {"trips config": page_with("trips", mode=mode, source="upload", uploaded=answers, **parts)}
-    state |= {f"public file {digest_of(body)}": True for role, (_, body) in given.items() if role != "trips"}
+    state |= {f"public {role} file {digest_of(body)}": True for role, (_, body) in given.items() if role != "trips"}
     return pages_app("trips", {}, state | {f"{role} uploaded": file for role, file in given.items()})
 
 
@@ -104,7 +104,7 @@ def areas_uploaded(
     chosen = ChosenRegions(file="regions.csv", levels=tuple(levels), digest=digest_of(regions) if levels else "")
     files = replace(files_with("visits.csv", points, mode=mode, whom=unit, region="tract", count=count), drop_bad_rows=drop)
     state = {"areas config": page_with("areas", mode=mode, source="upload", uploaded=files, regions=chosen)}
-    state[f"public file {digest_of(regions)}"] = True
+    state[f"public areas regions file {digest_of(regions)}"] = True
     return pages_app("areas", {}, state | {"areas regions uploaded": ("regions.csv", regions), "areas uploaded": ("visits.csv", points)})
 
 

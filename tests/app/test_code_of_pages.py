@@ -69,7 +69,7 @@ class State:
         """The page with its code on the screen; public data are said to be so."""
         slot = "uploaded" if self.family == "points" else f"{self.family} uploaded"
         state = dict(self.files) if self.records is None else {slot: self.records, **self.files}
-        state |= {f"public file {digest_of(content)}": True for _, content in self.files.values()}
+        state |= {f"public {key.removesuffix(' uploaded')} file {digest_of(content)}": True for key, (_, content) in self.files.items()}
         app = pages_app(self.family, {}, {kind_of(self.family).key: self.page(mode)} | state)
         if mode == "Curate":
             return fine(app)

@@ -44,6 +44,7 @@ from dpviz.app.pages.compare.state import (
 )
 from dpviz.app.pages.start import PRESETS
 from dpviz.app.session import cached
+from dpviz.app.session.cached import digest_of
 from dpviz.app.session.widgets import check_link, read_link, to_query
 from dpviz.app.state.readers import describe_refused
 from dpviz.errors import DpvizError, SettingError
@@ -1183,9 +1184,11 @@ def test_a_link_that_lacks_its_file_of_polygons_asks_for_it_and_shows_no_numbers
     assert app.button(key="draw").disabled
     west = gpd.GeoSeries([shapely.box(-118.7, 33.7, -118.3, 34.4)], crs="EPSG:4326").to_json().encode()
     good(app.file_uploader(key="study area file").set_value(("west.geojson", west, "text/plain")).run())
+    good(labelled(app.checkbox, "This file is already public").check().run())
     job = finished(started(app)).session_state[JOB]
     assert not job.is_shared, "other sessions do not see what was made with a file of one's own"
     east = gpd.GeoSeries([shapely.box(-118.3, 33.7, -117.8, 34.4)], crs="EPSG:4326").to_json().encode()
+    app.session_state[f"public study area file {digest_of(east)}"] = True
     good(app.file_uploader(key="study area file").set_value(("east.geojson", east, "text/plain")).run())
     assert is_grey(app), "another file makes another study"
     app.session_state["study area uploaded"] = ("west.geojson", west)  # as after a visit of another page

@@ -73,7 +73,7 @@ def test_names_of_elsewhere_are_found():
 def test_regions_are_not_asked_for_again_where_their_columns_are_missing(family):
     slots = {"trips": "regions uploaded", "areas": "areas regions uploaded"}
     state = {f"{family} config": page_with(family, mode="Teach", source="upload"), slots[family]: ("regions.csv", AREA_REGIONS)}
-    state[f"public file {digest_of(AREA_REGIONS)}"] = True
+    state[f"public {slots[family].removesuffix(' uploaded')} file {digest_of(AREA_REGIONS)}"] = True
     app = good(pages_app(family, {}, state))
     change(app, f"{family} config", regions=replace(app.session_state[f"{family} config"].draft.regions, levels=()))
     good(app.run())

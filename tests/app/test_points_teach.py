@@ -308,7 +308,8 @@ def test_a_public_file_of_polygons_says_where_people_can_be():
     app = good(open_drawer(app, "Data").selectbox(key="study area kind").set_value("file").run())
     assert "a link does not carry the file" in infos(app)
     assert not scenes(app), "no numbers are shown without the mask"
-    app = fine(app.file_uploader(key="study area file").set_value(("land.geojson", land, "text/plain")).run())
+    app = good(app.file_uploader(key="study area file").set_value(("land.geojson", land, "text/plain")).run())
+    app = fine(labelled(app.checkbox, "This file is already public").check().run())
     assert "People can be in 5" in captions(app)
     assert scene(app)[0]["masked"]
     assert drawn(app).release.domain.share_open == pytest.approx(0.57, abs=0.02)

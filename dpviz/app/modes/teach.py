@@ -29,7 +29,7 @@ from dpviz.app.session.page_data import PageData
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.release import OneRelease
 from dpviz.app.session.widgets import is_dark
-from dpviz.app.state.values import ORDINALS
+from dpviz.app.state.values import ORDINALS, SAMPLE
 from dpviz.app.state.view import Pane as ViewedPane
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene
@@ -63,7 +63,8 @@ def show_teach(page: FamilyPage, others: Pages) -> None:
         state.write_address()
         if data is None:
             st.caption("The drawer *Data* says what is missing before there are counts to show.")
-            page.show_declared(declared, None, page.unit_of(None))
+            if state.draft.source != SAMPLE:  # whose frame is its own
+                page.show_declared(declared, None, page.unit_of(None))
         elif record_public_look(data):
             with row:
                 page.runs.show_buttons()
