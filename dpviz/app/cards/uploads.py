@@ -216,5 +216,5 @@ def ask_for_file(
             st.button("Forget it", key=f"{role} forget", on_click=carry_out(partial(chosen.keep, None)))
     if kept is None or not asks_if_public:
         return kept
-    key = f"public {role} file {cached.digest_of(kept[1])}"
-    return kept if st.checkbox("This file is already public", key=key, persist_state="session") else None
+    is_public = f"public {role} file {cached.digest_of(kept[1])}"
+    return kept if st.checkbox("This file is already public", key=is_public, persist_state="session") else None
