@@ -83,7 +83,7 @@ function tripLayers(canvas, deck, pane, i) {
   pane.areas.forEach((name, side) => {
     const areas = canvas.areas[name], fill = scene.arrays[pane.fills[side]], { radius, order } = canvas.dots[i][side], filled = !order.length;
     if (areas.cells) {
-      layers.push(new deck.H3HexagonLayer({ id: `${i}:cells ${side}`, data: areas.indices, getHexagon: (d) => areas.cells[d], getFillColor: (d) => colorAt(fill, d), filled, stroked: true, extruded: false, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key, getHexagon: scene.key }, ...flat }));
+      layers.push(new deck.H3HexagonLayer({ id: `${i}:cells ${side}`, data: areas.indices, getHexagon: (d) => areas.cells[d], getFillColor: (d) => colorAt(fill, d), filled, highPrecision: true, stroked: true, extruded: false, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key, getHexagon: scene.key }, ...flat }));
     } else if (areas.polygons.length) {
       layers.push(new deck.PolygonLayer({ id: `${i}:areas ${side}`, data: areas.polygons, getPolygon: (d) => d.rings, getFillColor: (d) => colorAt(fill, d.region), filled, stroked: true, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key }, ...flat }));
     }

@@ -29,7 +29,7 @@ def test_a_draft_of_before_is_refused_in_one_sentence_and_nothing_of_it_is_used(
     app = fine(pages_app(page, DRAFTS[page]))
     (said,) = [each.value for each in app.warning]
     assert "is damaged, or of another version of dpviz, and was not opened" in said
-    assert "again: your choices were kept" not in captions(app)
+    assert "itself is never kept" not in captions(app)
 
 
 @pytest.mark.parametrize("page", LINKS)

@@ -80,7 +80,7 @@ class TestMissing:
         app.selectbox(key="frame").set_value("World")
         account, guess = missing(good(app.run()))
         assert guess.startswith("Say about how many records there are")
-        assert account.startswith("Say the most that may ever be spent on it")
+        assert account.startswith("Say the most that may ever be spent on these data")
         assert app.segmented_control(key="drawer").value == "How good"
         app = say_how_many(name_dataset(app))
         assert (missing(app), app.button(key="draw").disabled) == ([], True)

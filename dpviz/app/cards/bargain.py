@@ -30,6 +30,7 @@ class LevelBargain:
         average: count of an average part, by the curator's public guess.
         parts: number of parts.
         useful: of how many of them the error is at most 40 % of the count.
+        lie: how records lie by the guess, such as "evenly".
     """
 
     name: str
@@ -39,6 +40,7 @@ class LevelBargain:
     parts: int
     useful: float
     method: str = ""
+    lie: str = "evenly"
 
     @property
     def is_useful(self) -> bool:
@@ -66,10 +68,11 @@ class LevelBargain:
         """What it is, in one phrase.
 
         >>> LevelBargain(name="1.1 km", part="square", error=49.6, average=48.8, parts=4096, useful=25).text
-        'about 25 useful squares of 4,096 at 1.1 km, ± 102 % of an average one'
+        'about 25 useful squares of 4,096 at 1.1 km if records lie evenly, ± 102 % of an average one'
         """
         by = f" by {self.method}" if self.method else ""
-        return f"about {self.useful:,.0f} useful {self.part}s of {self.parts:,} at {self.name}{by}, ± {self.share} of an average one"
+        useful = f"about {self.useful:,.0f} useful {self.part}s of {self.parts:,} at {self.name}{by}"
+        return f"{useful} if records lie {self.lie}, ± {self.share} of an average one"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,6 +45,7 @@ class Cards:
     def ask(self, drawer: str, text: str) -> None:
         """Say what is missing: in Curate at the button, in Teach where the question stands."""
         if self.curates:
+            st.html(f'<div class="dpviz-asked-{len(self.missing)}"></div>')  # the press on the sentence leads here
             self.missing.append((drawer, text))
         else:
             place: Any = {WHOM: self.whom, WHERE: self.where}.get(drawer, st)
@@ -76,6 +77,7 @@ def show_missing(cards: Cards, open_drawer: Callable[[str], object]) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="missing"):
         st.markdown("**Before you can run:**", width="content")
-        for number, (drawer, text) in enumerate(sorted(cards.missing, key=lambda each: ORDER.index(each[0]))):
+        numbered = [(number, *each) for number, each in enumerate(cards.missing)]
+        for number, drawer, text in sorted(numbered, key=lambda each: ORDER.index(each[1])):
             go = carry_out(lambda drawer=drawer: open_drawer(drawer))  # type: ignore[misc]
             st.button(markdown(text), type="tertiary", key=f"missing {number}", on_click=go)

@@ -199,6 +199,7 @@ class _Question:
             number: LevelBargain(
                 name=name,
                 method=str(mechanism.title) if several else "",
+                lie=self.guess.spread,
                 part=levels.part,
                 error=table[number]["error"],
                 average=table[number]["average"],

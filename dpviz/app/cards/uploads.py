@@ -101,9 +101,10 @@ class DropZone:
     def show(self, cards: Cards) -> None:
         """Show the drop zone, and of each file what it is; say what is not known yet."""
         refuse_in_class("files")
+        chosen = {kept[0] for kept in (*(role.kept for role in self.roles), *self.undecided) if kept is not None}
         for role in self.roles:
-            if role.named and role.kept is None:
-                st.caption(f":orange[Choose {markdown(file_name(role.named))} again: your choices were kept, the file was not.]")
+            if role.named and role.kept is None and file_name(role.named) not in chosen:
+                st.caption(f":orange[Choose {markdown(file_name(role.named))} again: the file itself is never kept.]")
         turn = f"{self.page.prefix}dropped"
         key = f"{turn} {st.session_state.setdefault(turn, 0)}"
 
@@ -115,9 +116,9 @@ class DropZone:
         st.file_uploader("Files", upload_types(), accept_multiple_files=True, key=key, on_change=take, help=_HELP)
         for role in self.roles:
             if role.kept is not None:
-                self._show_file(role.kept, role)
+                self._show_file(role.kept, role, cards)
         for kept in self.undecided:
-            self._show_file(kept, None)
+            self._show_file(kept, None, cards)
             cards.ask(FILES, f"Say what {kept[0]} is, or remove it.")
 
     def _place(self, kept: Kept) -> None:
@@ -131,7 +132,7 @@ class DropZone:
         elif kept not in self.undecided:
             self.undecided.append(kept)
 
-    def _show_file(self, kept: Kept, role: Role | None) -> None:
+    def _show_file(self, kept: Kept, role: Role | None, cards: Cards) -> None:
         """Show a file with the question what it is, and the button that removes it."""
         name, body = kept
         slot = "undecided" if role is None else role.slot
@@ -142,8 +143,8 @@ class DropZone:
             right.button("Remove", key=f"remove {key}", type="tertiary", on_click=carry_out(partial(self._move, kept, role, None)))
             shown = widget_for(f"what {key}", None if role is None else role.words, lambda text: self._move(kept, role, roles.get(text)))
             st.segmented_control("What is it?", list(roles), required=role is not None, **shown)
-            if role is not None and role != self.private:
-                _warn_of_persons(name, body)
+            if role is not None and role != self.private and not _confirm_public(kept, role.slot):
+                cards.ask(FILES, f"Say whether everybody may see each line of {name}, or that it is private.")
 
     def _move(self, kept: Kept, old: Role | None, new: Role | None) -> None:
         """Keep a file as something else, or remove it. What was there before is undecided, and a single undecided file is private again."""
@@ -160,15 +161,28 @@ class DropZone:
             self.private.keep(undecided.pop())
 
 
-def _warn_of_persons(name: str, body: bytes) -> None:
-    """Warn of a public file of which columns look like ids of people, by its header."""
+def _confirm_public(kept: Kept, slot: str) -> bool:
+    """Of a public file that looks like private data want a tick before anything of it is shown; return whether it may be.
+
+    It looks so if a column has a word for people, or if its places are points, such as homes.
+    """
+    name, body = kept
+    digest = cached.digest_of(body)
     try:
-        columns = suspect_persons(cached.inspect_regions_file(cached.digest_of(body), name, body).columns)
+        columns = suspect_persons(cached.inspect_regions_file(digest, name, body).columns)
+        if not (columns or cached.regions_hold_points(digest, name, body)):
+            return True
     except DpvizError:  # what reads the file says so
-        return
-    if columns:
-        says = f"It has a column {markdown(columns[0])}, which looks like ids of people."
-        st.warning(f"{says} A file of people is private, however few its columns are.")
+        return True
+    looks = (
+        f"It has a column {markdown(columns[0])}, which looks like ids of people." if columns else "Its places are points, as homes are."
+    )
+    st.warning(f"{looks} A file of people is private, however few its columns are.")
+    return st.checkbox("Everybody may see each line of it", key=_confirmed(kept, slot), persist_state="session")
+
+
+def _confirmed(kept: Kept, slot: str) -> str:
+    return f"seen by everybody {slot} {cached.digest_of(kept[1])}"
 
 
 def ask_for_file(
@@ -198,7 +212,9 @@ def ask_for_file(
     """
     refuse_in_class("files")
     if page is not None and page.drops_files:
-        return kept_file(role)
+        kept = kept_file(role)
+        may_be_shown = kept is None or not asks_if_public or st.session_state.get(_confirmed(kept, role), True)
+        return kept if may_be_shown else None
     key = f"{role} file".strip()
     chosen = Role(slot=role, words="", when_chosen=when_chosen)
 
@@ -207,7 +223,7 @@ def ask_for_file(
         chosen.keep(None if file is None else (file.name, file.getvalue()))
 
     if named and chosen.kept is None:
-        st.caption(f":orange[Choose {markdown(file_name(named))} again: your choices were kept, the {what} was not.]")
+        st.caption(f":orange[Choose {markdown(file_name(named))} again: the {what} itself is never kept.]")
     st.file_uploader(title, types, key=key, on_change=keep, help=text)
     kept = chosen.kept
     if kept is not None and st.session_state[key] is None:
@@ -217,4 +233,7 @@ def ask_for_file(
     if kept is None or not asks_if_public:
         return kept
     is_public = f"public {role} file {cached.digest_of(kept[1])}"
-    return kept if st.checkbox("This file is already public", key=is_public, persist_state="session") else None
+    if st.checkbox("This file is already public", key=is_public, persist_state="session"):
+        return kept
+    st.info("Nothing of it is used before you say that it is public.")
+    return None

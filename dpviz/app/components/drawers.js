@@ -2,11 +2,12 @@
 const FOCUSABLE = "a[href], button:not(:disabled), input, [tabindex='0']";
 const PLACES = [["To the map", ".st-key-map"], ["To ε", ".st-key-rail"]];
 
-let shown = "";  // the drawer that was open
+let shown = "";  // the drawer that was open, and its turn
 
 export default function ({ data }) {
-  if (data.opened !== shown) setTimeout(() => takeFocus(data.opened), 200);
-  shown = data.opened;
+  const now = `${data.opened} ${data.turn}`;
+  if (now !== shown) setTimeout(() => showFromTop(data.opened), 200);
+  shown = now;
   const links = skipLinks(), listening = new AbortController(), { signal } = listening;
   let isBusy = false;  // a menu is open, which Escape closes first
   document.addEventListener("keydown", () => { isBusy = Boolean(document.querySelector("[role=listbox], [role=dialog]")); }, { capture: true, signal });
@@ -16,11 +17,17 @@ export default function ({ data }) {
     icon.click();
     icon.focus();
   }, { signal });
+  document.addEventListener("click", (event) => {
+    const number = event.target.closest?.("[class*=st-key-missing-]")?.className.match(/st-key-missing-(\d+)/)?.[1];
+    if (number) setTimeout(() => document.querySelector(`.dpviz-asked-${number}`)?.scrollIntoView({ block: "center" }), 800);
+  }, { signal });  // what is missing is shown where it is asked for
   return () => { listening.abort(); links.remove(); };
 }
 
-// The focus goes on to the drawer that took the place of the one that had it.
-function takeFocus(opened) {
+// A drawer opens at its top, and takes the focus of the one whose place it took.
+function showFromTop(opened) {
+  const column = document.querySelector("[class*=st-key-opened]")?.parentElement;
+  if (column) column.scrollTop = 0;
   const title = document.querySelector(`.st-key-card-${opened.toLowerCase().replace(" ", "-")} h2`);
   if (!title || document.activeElement !== document.body) return;
   title.tabIndex = -1;

@@ -20,15 +20,16 @@ def opened_drawer(state: FamilyState) -> str:
     return state.view.drawer if state.view.drawer in TEACH_ICONS and not state.view.present else ""
 
 
-def show_drawer_icons(icons: Mapping[str, str], opened: str, take: Callable[[str], object]) -> None:
+def show_drawer_icons(icons: Mapping[str, str], opened: str, take: Callable[[str], object], turn: int = 0) -> None:
     """Show the icons that open and close the drawers. Escape closes the open one, and two links at the top lead to the map and to ε.
 
     Args:
         icons: by the names of the drawers.
         opened: the drawer that is open; "" if none is.
         take: takes the name of a drawer that is opened, "" if the open one is closed.
+        turn: another number shows the open drawer from its top.
     """
-    _keys(key="drawer keys", data={"opened": opened})
+    _keys(key="drawer keys", data={"opened": opened, "turn": turn})
     if icons:
         shown = widget_for("drawer", opened or None, lambda name: take(name or ""))
         labels = {name: f":material/{icon}: {name}" for name, icon in icons.items()}

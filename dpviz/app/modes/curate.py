@@ -47,8 +47,7 @@ def show_curate(page: FamilyPage, protected: str) -> None:
     """
     state = page.state
     load_deck()
-    with first_row(state):
-        forget_button(state.key)
+    first_row(state)
     with st.container(key="curate"):
         icons, drawers, main = lay_out(state.kind.family.title, "curate")
         bar = st.container(key="bar")
@@ -70,7 +69,7 @@ def show_curate(page: FamilyPage, protected: str) -> None:
             _show_draw(page, what.number, data is not None and what.data.counts is data.counts)
     below.caption(f"Private data, noise from the operating system: every draw is counted in the ledger. {protected}")
     with icons:
-        _show_drawers(state, cards)
+        _show_drawers(state, cards, 0 if what is None else what.number)
     drafts.save(state)
 
 
@@ -80,6 +79,8 @@ def _ask(page: FamilyPage, cards: Cards, bar: DeltaGenerator) -> tuple[Any, Expe
     with cards.good or st.container():
         publish, guess, account, files, earlier = (st.container() for _ in range(5))
     declared, fits = curate_controls(page, cards)
+    with cards.files:
+        forget_button(state.key)
     data, how = declared.data, state.draft
     draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []  # of one press
     with account:
@@ -101,10 +102,16 @@ def _ask(page: FamilyPage, cards: Cards, bar: DeltaGenerator) -> tuple[Any, Expe
     return declared, expected
 
 
-def _show_drawers(state: FamilyState, cards: Cards) -> None:
-    """Show the icons, and of the drawers the one that was opened, or else the first in which something is missing."""
+def _show_drawers(state: FamilyState, cards: Cards, turn: int) -> None:
+    """Show the icons, and of the drawers the one that was opened, or else the first in which something is missing.
+
+    Args:
+        state: state of the page.
+        cards: say what is missing.
+        turn: number of payments of this session, each of which shows the drawer that publishes, from its top.
+    """
     opened = _choose_drawer(state, cards)
-    show_drawer_icons(_ICONS, opened, lambda name: state.look(drawer=name or _CLOSED))
+    show_drawer_icons(_ICONS, opened, lambda name: state.look(drawer=name or _CLOSED), turn=turn)
     hidden = f'[class*="st-key-card-"]:not(.st-key-card-{opened.lower().replace(" ", "-")})' if opened else ".st-key-opened-curate"
     st.html(f"<style>:has(> {hidden}) {{ display: none; }}</style>")
 

@@ -6,10 +6,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from dpviz.app.cards.cards import FILES
 from dpviz.app.server.class_mode import is_class
 from dpviz.app.session import cached, drafts
 from dpviz.app.session.ledger import LoadedData
 from dpviz.app.session.page_state import FamilyState, truth_key, truth_wanted
+from dpviz.app.session.widgets import widget_for
 from dpviz.app.state.values import CURATE, TEACH
 from dpviz.mechanisms import AnyMechanism
 
@@ -105,7 +107,13 @@ def mode_switch(page_state: FamilyState) -> None:
     """Show the switch between Teach and Curate; a class has Teach alone."""
     if is_class():
         return
-    st.segmented_control("Mode", (TEACH, CURATE), required=True, label_visibility="collapsed", **page_state.widget("draft", "mode"))
+
+    def take(mode: str) -> None:
+        page_state.change(draft={"mode": mode})
+        page_state.look(drawer=FILES if mode == CURATE else "")
+
+    shown = widget_for("mode", page_state.draft.mode, take)
+    st.segmented_control("Mode", (TEACH, CURATE), required=True, label_visibility="collapsed", **shown)
 
 
 def first_row(page_state: FamilyState) -> DeltaGenerator:

@@ -25,7 +25,7 @@ from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
 from dpviz.publishing.config import DataPart
 from dpviz.view.escape import html, markdown
 
-_NAME_IT, _CAP_IT = "name the dataset", "say the most that may ever be spent on it"
+_NAME_IT, _CAP_IT = "name the dataset", "say the most that may ever be spent on these data"
 SPENT, NOW, OVER_CAP = "#7f878c", "#1b81a4", "#d55e00"  # colours of a bar: what was spent, this draw, and a draw over the cap
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 

@@ -29,7 +29,7 @@ from dpviz.data.reading.extent import find_extent
 from dpviz.data.reading.inspect import RepeatedColumn, describe_points, describe_trip_files, find_repeated_columns
 from dpviz.data.reading.outline import OUTLINE_LIMITS, land_outline, read_outline, read_polygons
 from dpviz.data.reading.points import PointsFile
-from dpviz.data.reading.regions import RegionsFile, inspect_regions, list_denominators, propose_levels, read_regions
+from dpviz.data.reading.regions import RegionsFile, holds_points, inspect_regions, list_denominators, propose_levels, read_regions
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat, fold_text_format
 from dpviz.data.reading.trips import TripsFile
@@ -202,6 +202,12 @@ def sample_study_rows(fingerprint: str) -> Results:  # noqa: ARG001
 def shared_studies() -> SharedJobs:
     """Return the studies on public samples that are running; a session that is loaded anew finds its study there."""
     return SharedJobs()
+
+
+@_per_session(8, "Looking at the file ...")
+def regions_hold_points(digest: str, name: str, _content: bytes) -> bool:  # noqa: ARG001
+    """Return whether the shapes of a file of regions are points."""
+    return holds_points(named_file(name, _content))
 
 
 @_per_session(4, "Looking at the file ...")

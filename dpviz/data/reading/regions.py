@@ -95,6 +95,17 @@ def inspect_regions(
     )
 
 
+def holds_points(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> bool:
+    """Return whether a shape of a file of regions is a point, as homes are, and not a polygon.
+
+    Raises:
+        InputError: the file cannot be opened, is damaged or too large.
+    """
+    opened = open_shapes(*read_checked(source, limits), limits)
+    shapes = opened.take(())[1] if opened.has_geometry else None
+    return shapes is not None and bool((shapely.get_type_id(shapes) == shapely.GeometryType.POINT).any())
+
+
 def _read_through(opened: OpenShapes, nested: bool) -> None:
     """Make the regions if their levels and CRS are known; otherwise read all rows."""
     needs_crs = (opened.has_geometry and opened.crs is None) or not all(map(in_degrees, _coordinate_columns(opened.names)))

@@ -37,7 +37,7 @@ def spending(app):
 class TestFirstDraw:
     def test_a_file_is_named_and_capped_before_anything_is_drawn(self):
         app = uploaded()
-        assert "Say the most that may ever be spent on it" in infos(app)
+        assert "Say the most that may ever be spent on these data" in infos(app)
         assert app.button(key="draw").disabled
         labelled(app.text_input, "Name of the dataset").set_value("Homes 2024").run()
         assert app.button(key="draw").disabled
