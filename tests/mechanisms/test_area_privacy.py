@@ -218,7 +218,7 @@ def test_the_audit_passes_and_sees_much_of_epsilon(key, neighbours, budget):
     mechanism = MECHANISMS.of("areas")[key](neighbours=neighbours)
     found = audit_neighbours(key, mechanism.audit_pairs(budget), budget, AuditPlan(runs=300))
     assert found.passed
-    assert found.lower_bound > 0.3
+    assert found.lower_bound > (0.1 if key == "cross_tree" else 0.3), "its budget is divided over more counts"
 
 
 @pytest.mark.parametrize(

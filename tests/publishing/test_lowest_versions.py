@@ -26,7 +26,7 @@ TESTS_OF_EXTRAS = {
         "data/counting/test_areas.py::test_dask_counts_as_numpy_does",
         "data/counting/test_duckdb.py::test_points_are_those_of_memory",
     ],
-    "app": ["app/test_release_page.py::TestWhatCanBeChosen"],
+    "app": ["app/payment/test_release_files.py::TestWords"],
 }
 RELEASE = """
 import sys
