@@ -98,8 +98,17 @@ def open_drawer(page, name):
     page.get_by_role("heading", name=name, exact=True).wait_for()
 
 
+def open_good(page):
+    """Open the drawer *How good* of Curate, which opens with *Files*."""
+    icon = page.locator(".st-key-drawer").get_by_role("radio", name="How good")
+    if icon.get_attribute("aria-checked") != "true":
+        icon.click()
+    page.get_by_role("heading", name="How good").wait_for()
+
+
 def draw(page, records="1000000", presses=1):
     """Say how many records there are, about, and pay, with one press or more."""
+    open_good(page)
     number = page.get_by_role("spinbutton", name=HOW_MANY)
     if number.input_value() == "":
         number.fill(records)

@@ -84,7 +84,6 @@ def test_a_walk_in_both_modes_leaves_nothing_for_other_addresses_or_sessions_or_
         page.get_by_role("button", name="Open the map").wait_for()
         assert len(walk(page)) >= 4  # Teach
     with visit(chromium, address, "points?mode=Curate", scheme="light", tmp_path=tmp_path) as (page, _):
-        page.locator(".st-key-drawer").get_by_role("radio", name="Files").click()
         page.get_by_role("radio", name="Upload").wait_for()
         upload(page, tmp_path)
         page.get_by_text("ε 0. The next draw makes it ε 0.5, of ε 5").wait_for()

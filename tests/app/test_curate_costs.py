@@ -277,7 +277,6 @@ def walk(chromium, address, tmp_path, flow, *, reloads):
         actions = Actions(page, reloads=reloads)
         page.get_by_role("button", name="Run and pay").wait_for()
         actions.rest()
-        page.locator(".st-key-drawer").get_by_role("radio", name="Files").click()
         page.get_by_text("Upload", exact=True).click()
         page.locator("[class*=dropped] input[type=file]").wait_for(state="attached")
         actions.rest()
