@@ -37,6 +37,7 @@ THUMBNAIL, GAP = (720, 300), 2
 def _curate(page: Page) -> None:
     """Go on to Curate, and say how many records there are."""
     page.get_by_role("radio", name="Curate").click()
+    page.locator(".st-key-drawer").get_by_role("radio", name="How good").click()
     number = page.get_by_role("spinbutton", name="How many records, about?")
     number.fill("200000")
     number.press("Enter")

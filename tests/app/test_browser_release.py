@@ -60,6 +60,7 @@ def test_a_release_is_paid_once_downloaded_and_read_back(chromium, own, tmp_path
         assert "Homes &lt;b&gt;by&lt;/b&gt; square" in (tmp_path / "report.html").read_text("utf-8")
         assert [bool(entry.published) for entry in draws(ledger)] == [True]
 
+        page.locator(".st-key-drawer").get_by_role("radio", name="Files").click()
         page.get_by_role("button", name="Forget my data").click()
         page.get_by_text("Forgotten:").wait_for()
         page.get_by_role("button", name="Start again").click()
