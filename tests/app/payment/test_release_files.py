@@ -93,23 +93,20 @@ class TestBundle:
         assert_same(read_back(made(app.session_state["recovered draws"][1]), tmp_path), paid.release)
 
 
-def leads_to():
-    import streamlit as st  # noqa: PLC0415 - only this function's text runs
-
-    from dpviz.app.pages import release  # noqa: PLC0415
+def release():
+    from dpviz.app.pages.release import release_page  # noqa: PLC0415 - only this function's text runs
     from dpviz.families import FAMILIES  # noqa: PLC0415
 
-    if "went" in st.session_state:
-        return
-    release.st.switch_page = lambda page: st.session_state.update(went=page)
-    release.release_page({name: name for name in FAMILIES})
+    release_page({name: name for name in FAMILIES})
 
 
 @pytest.mark.parametrize(("start", "link", "page"), [(points_app, CURATE, "points"), (trips_app, CURATE_TRIPS, "trips")])
-def test_its_old_address_leads_to_the_drawer_of_the_page_that_paid(start, link, page):
-    app = AppTest.from_function(leads_to)
+def test_its_old_address_leads_to_the_drawer_that_publishes(monkeypatch, start, link, page):
+    went = []
+    monkeypatch.setattr("streamlit.switch_page", went.append)
+    app = AppTest.from_function(release)
     key = {"points": "config"}.get(page, f"{page} config")
     app.session_state[key] = start(link).session_state[key]
     good(app.run())
-    assert app.session_state["went"] == page
+    assert went == [page]
     assert app.session_state[key].view.drawer == "How good"
