@@ -190,7 +190,8 @@ def _simulate(question: Rehearsal, guess: PublicGuess) -> Outlook:
     """Simulate what a rehearsal says, on records that are made up by its guess."""
     made_up = _make_up(question.mechanism, question.frame, question.contributions, guess, question.density)
     if question.per_slot is not None:
-        made_up = replace(made_up, per_slot=question.per_slot)  # type: ignore[call-arg]
+        bound: dict[str, Any] = {"per_slot": question.per_slot}
+        made_up = replace(made_up, **bound)
     return compare_releases(question, made_up)
 
 
