@@ -1206,3 +1206,10 @@ def test_a_link_that_lacks_its_file_of_polygons_asks_for_it_and_shows_no_numbers
 def test_without_a_mechanism_that_takes_a_study_area_there_is_no_study():
     app = compare_app(LAND | {"mechanisms": '["htf"]', "study_area": "land"})
     assert "HTF cannot take a study area into account" in errors(app)
+
+
+def test_a_study_is_that_of_its_data_again_once_they_are_chosen_again():
+    app = finished(started(compare_app({"order": "6", "mechanisms": '["quadtree"]', "steps": "1", "repeats": "1"})))
+    for sample, grey in (("us_places", True), ("la_residents", False)):
+        app = good(labelled(app.selectbox, "Sample").set_value(sample).run())
+        assert is_grey(app) == grey

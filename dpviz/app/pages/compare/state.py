@@ -226,7 +226,8 @@ class CompareConfig:
 
     def same_study(self, other: CompareConfig) -> bool:
         """Return whether both configurations make the same runs; the settings of the display are not compared."""
-        return replace(self, **{name: getattr(other, name) for name in self.view_parts}) == other
+        view = {name: getattr(other, name) for name in self.view_parts}
+        return replace(self, sample=self.chosen_sample, **view) == replace(other, sample=other.chosen_sample)
 
     @property
     def is_usual(self) -> bool:
