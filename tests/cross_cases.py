@@ -1,4 +1,4 @@
-"""Counts by place and slot for tests: small builders, and the slow definitions that fast code is held against."""
+"""Counts by place and slot for tests: small builders, and the slow definitions with which fast code is compared."""
 
 import numpy as np
 import pandas as pd

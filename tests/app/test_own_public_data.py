@@ -63,6 +63,12 @@ def test_bounds_that_were_taken_from_data_do_not_reach_curate():
     assert bounds(app) == [None] * 4
 
 
+def test_sides_of_the_box_that_were_not_typed_do_not_reach_curate_either():
+    app = fine(public(teach()).check().run())
+    good(app.number_input(key="west").set_value(-20.0).run())
+    assert bounds(to_mode(app, "Curate")) == [-20.0, None, None, None]
+
+
 def test_names_of_elsewhere_are_found():
     app = teach(UMLAUTS, name="orte.csv")
     data = app.session_state["config"].draft.files.data

@@ -1,4 +1,4 @@
-"""Least squares on the product of two trees, held against dense matrices on random irregular trees."""
+"""Least squares on the product of two trees, compared with dense matrices on random irregular trees."""
 
 import numpy as np
 import pytest

@@ -45,7 +45,7 @@ class Cards:
     def ask(self, drawer: str, text: str) -> None:
         """Say what is missing: in Curate at the button, in Teach where the question stands."""
         if self.curates:
-            st.html(f'<div class="dpviz-asked-{len(self.missing)}"></div>')  # the press on the sentence leads here
+            st.html(f'<div class="dpviz-question-{len(self.missing)}"></div>')  # the press on the sentence leads here
             self.missing.append((drawer, text))
         else:
             place: Any = {WHOM: self.whom, WHERE: self.where}.get(drawer, st)

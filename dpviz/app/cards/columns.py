@@ -140,27 +140,27 @@ def find_point_columns(about: PointsFile) -> dict[str, Any]:
     return {**({} if about.has_geometry else place), "count": about.count}
 
 
-def choose_point_columns(page: FamilyState, about: PointsFile, digest: str) -> dict[str, Any]:
+def choose_point_columns(page: FamilyState, about: PointsFile, key: str) -> dict[str, Any]:
     """Ask which columns of a file of points to read."""
     options: dict[str, Any] = {}
     names, pairs = [NONE, *about.columns], about.use.open.get("x and y", ())
     now = page.draft.files.data
     swap = lambda pair: page.set("data", x=pair[0], y=pair[1])  # noqa: E731
-    ask_pair("Which columns hold the coordinates?", pairs, (now.x, now.y), swap, f"pair {digest}")
+    ask_pair("Which columns hold the coordinates?", pairs, (now.x, now.y), swap, f"pair {key}")
     is_clear = about.has_geometry or about.geometry is not None or bool(pairs) or (about.x is not None and about.y is not None)
     with st.expander("Columns", expanded=not is_clear):
         if about.has_geometry:
             text = "Each polygon counts as one record at its centroid. Off: a file with polygons is refused."
-            shown = page.widget("data", "centroids", f"centroids {digest}")
+            shown = page.widget("data", "centroids", f"centroids {key}")
             options["centroids"] = st.toggle("Polygons by their centroid", help=text, **shown)
         else:
             text = "Texts such as POINT (13.4 52.5), in place of two columns of coordinates."
-            options["geometry"] = pick_of(page, "geometry", "Points as text (WKT)", names, f"column geometry {digest}", text)
+            options["geometry"] = pick_of(page, "geometry", "Points as text (WKT)", names, f"column geometry {key}", text)
         if not (about.has_geometry or options["geometry"]):
             for axis, title in _AXES.items():
-                options[axis] = pick_of(page, axis, title, names, f"column {axis} {digest}")
+                options[axis] = pick_of(page, axis, title, names, f"column {axis} {key}")
     options = {name: value for name, value in options.items() if value not in (None, False)}
-    return options | choose_count(page, "record", about, options, f"column count {digest}")
+    return options | choose_count(page, "record", about, options, f"column count {key}")
 
 
 def lacking_place(about: PointsFile, options: Mapping[str, Any]) -> str:

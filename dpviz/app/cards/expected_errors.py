@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -176,17 +176,16 @@ class _Question:
             error = _results().answer(key, lambda: compute_error(mechanism, frame, wanted, float(self.how.run.epsilon or 0)))
             return Expected(level=self.level, error=error, guess=None, bargain=None)
         mechanisms = self.how.build_all()
-        worth = max((self._weigh_levels(levels, each, several=len(mechanisms) > 1) for each in mechanisms), key=self._error_of)
+        worth = max(
+            (self.weigh_levels(levels, each, several=len(mechanisms) > 1) for each in mechanisms), key=lambda worth: worth[self.level].error
+        )
         find = partial(self.find_useful_epsilon, worth[self.level].average)
         bargain = Bargain(
             level=self.level, levels=worth, find_epsilon=find, take_size=None if self.coarser is None else self.take_useful_size
         )
         return Expected(level=self.level, error=worth[self.level].error, guess=_guess_squares(frame, guess, self.level), bargain=bargain)
 
-    def _error_of(self, worth: Mapping[int, LevelBargain]) -> float:
-        return worth[self.level].error
-
-    def _weigh_levels(self, levels: Levels, mechanism: AnyMechanism, *, several: bool = False) -> dict[int, LevelBargain]:
+    def weigh_levels(self, levels: Levels, mechanism: AnyMechanism, *, several: bool = False) -> dict[int, LevelBargain]:
         """Return what each level would be worth; of trips, pairs without any are no parts. One of several mechanisms is named."""
         frame, budget, lie = self.frame, self.how.budget_for(mechanism), self.lie
 
@@ -236,7 +235,7 @@ class _Question:
         """
         for cells in () if self.coarser is None else self.coarser():
             finest = max(cells.levels.names)
-            if replace(self, frame=cells.frame, level=finest)._weigh_levels(cells.levels, self.how.build())[finest].is_useful:  # noqa: SLF001
+            if replace(self, frame=cells.frame, level=finest).weigh_levels(cells.levels, self.how.build())[finest].is_useful:
                 cells.take()
                 return
         raise SettingError("No size is useful with this ε: take a larger one.")

@@ -30,15 +30,17 @@ def take_extent(page: FamilyState, holder: str, digest: str, extent: Bounds | No
 
 
 def drop_extent(page: FamilyState, holder: str, unless: str = "") -> bool:
-    """Forget the box around public data, but for that of files with the digest `unless`; return whether it still was declared."""
+    """Forget the sides of the box around public data, but for that of files with the digest `unless`; return whether one was declared.
+
+    A side that was typed since then stays.
+    """
     digest, extent = st.session_state.get(_slot(page), ("", None))
     if extent is None or digest == unless:
         return False
     st.session_state.pop(_slot(page))
-    was_declared: bool = _sides(page, holder) == extent
-    if was_declared:
-        page.set(holder, **dict.fromkeys(SIDES))
-    return was_declared
+    taken = [side for side, now, found in zip(SIDES, _sides(page, holder), extent, strict=True) if now == found]
+    page.set(holder, **dict.fromkeys(taken))
+    return bool(taken)
 
 
 def _sides(page: FamilyState, holder: str) -> tuple[float | None, ...]:

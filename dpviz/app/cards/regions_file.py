@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.columns import NONE, pick
-from dpviz.app.cards.uploads import ask_for_file, kept_file, upload_types
+from dpviz.app.cards.uploads import ask_for_file, upload_types
 from dpviz.app.components.fields import Field
 from dpviz.app.session import cached
 from dpviz.app.session.page_state import FamilyState
@@ -52,11 +52,6 @@ def make_regions_part(regions: ChosenRegions) -> RegionsPart:
     """Describe a file of regions as a part of a configuration."""
     keys = ("file", "levels", "names", "prefixes", "denominator", "crs")
     return RegionsPart(**{name: getattr(regions, name) for name in keys})
-
-
-def is_chosen(role: str) -> bool:
-    """Return whether the file of regions with this beginning of its slot is chosen, whatever of it is still to be said."""
-    return kept_file(role) is not None
 
 
 def choose_regions(

@@ -208,7 +208,7 @@ def ask_for_file(
         named: name of the file that is expected: that of a draft, or of an opened configuration.
         what: what it is, such as "file of regions".
         when_chosen: called with the name of a file that is chosen, and with None when it is removed.
-        asks_if_public: whether it is asked here if the file is public.
+        asks_if_public: whether to ask right here if the file is public.
     """
     refuse_in_class("files")
     if page is not None and page.drops_files:

@@ -19,8 +19,8 @@ export default function ({ data }) {
   }, { signal });
   document.addEventListener("click", (event) => {
     const number = event.target.closest?.("[class*=st-key-missing-]")?.className.match(/st-key-missing-(\d+)/)?.[1];
-    if (number) setTimeout(() => document.querySelector(`.dpviz-asked-${number}`)?.scrollIntoView({ block: "center" }), 800);
-  }, { signal });  // what is missing is shown where it is asked for
+    if (number) setTimeout(() => document.querySelector(`.dpviz-question-${number}`)?.scrollIntoView({ block: "center" }), 800);
+  }, { signal });  // a press on what is missing leads to its question
   return () => { listening.abort(); links.remove(); };
 }
 

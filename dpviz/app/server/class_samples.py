@@ -1,4 +1,4 @@
-"""Public files of whoever starts a class: they become samples of the class's server, by the names of their configurations."""
+"""Public files of the person who starts a class: they become samples of the class's server, by the names of their configurations."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def dropped(app, *files):
     return good(zone.set_value([(name, content, "text/plain") for name, content in files]).run())
 
 
-def asked(app):
+def answers(app):
     """What is said of each file, the private ones first."""
     return [each.value for each in app.segmented_control if each.label == "What is it?"]
 
@@ -33,9 +33,9 @@ def asked(app):
 class TestRoles:
     def test_the_first_file_is_private_and_of_a_further_one_it_is_asked_what_it_is(self):
         app = dropped(trips_page(), ("cases.geojson", shapes()))
-        assert asked(app) == [TRIPS]
+        assert answers(app) == [TRIPS]
         app = dropped(app, ("towns.geojson", shapes(name=["a", "b", "c"])))
-        assert asked(app) == [TRIPS, None]
+        assert answers(app) == [TRIPS, None]
         assert "Say what towns.geojson is, or remove it." in missing(app)
 
     def test_nothing_of_a_file_is_drawn_or_listed_before_it_is_said_to_be_public(self):
@@ -43,13 +43,13 @@ class TestRoles:
         assert scenes(app) == []
         assert not [each for each in app.multiselect if each.label.startswith("Columns of ids")]
         app = good([each for each in app.segmented_control if each.label == "What is it?"][1].set_value(REGIONS).run())
-        assert asked(app) == [TRIPS, REGIONS]
+        assert answers(app) == [TRIPS, REGIONS]
         assert len(scenes(app)) == 1
 
     def test_two_that_were_taken_for_each_other_change_places(self):
         app = dropped(trips_page(), ("towns.geojson", shapes()), ("trips.csv", JOURNEYS))
         good(next(each for each in app.segmented_control if each.label == "What is it?").set_value(REGIONS).run())
-        assert asked(app) == [TRIPS, REGIONS], "the only other file is private again"
+        assert answers(app) == [TRIPS, REGIONS], "the only other file is private again"
         assert app.session_state["trips uploaded"][0] == "trips.csv"
 
     def test_a_file_is_removed_and_another_takes_its_place(self):
@@ -66,7 +66,7 @@ class TestRoles:
         again = pages_app("trips", {}, {"trips config": page})
         name, regions = trips_uploaded().session_state["regions uploaded"]
         again = dropped(again, ("renamed.csv", regions), (name, JOURNEYS))
-        assert asked(again) == [TRIPS, REGIONS]
+        assert answers(again) == [TRIPS, REGIONS]
         assert again.session_state["regions uploaded"][0] == "renamed.csv"
 
     def test_a_public_file_with_a_column_of_persons_is_warned_of(self):

@@ -1,4 +1,4 @@
-"""Public files of whoever starts a class: samples of its server alone, refused with a sentence if they cannot be read."""
+"""Public files of the person who starts a class: samples of its server alone, refused with a sentence if they cannot be read."""
 
 import math
 import subprocess

@@ -22,10 +22,10 @@ from dpviz.app.cards.chosen_files import (
 from dpviz.app.cards.columns import NONE, choose_count, choose_point_columns, find_point_columns, lacking_place, lacks_count, pick
 from dpviz.app.cards.extent import drop_extent, take_extent
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.cards.regions_file import ask_for_regions, describe_regions, is_chosen
+from dpviz.app.cards.regions_file import ask_for_regions, describe_regions
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
-from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, upload_types
+from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, kept_file, upload_types
 from dpviz.app.pages.areas.regions import ROLE, asks_for_box, choose_areas_regions, comes_from_file, part_of, region_files, role_of
 from dpviz.app.pages.areas.state import AREAS, AreasData
 from dpviz.app.pages.points.where import box_in, box_in_degrees
@@ -116,7 +116,7 @@ def _choose_files(cards: Cards) -> Declared:
         st.rerun()
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
-    has_regions = regions is not None or not comes_from_file() or is_chosen(ROLE)
+    has_regions = regions is not None or not comes_from_file() or kept_file(ROLE) is not None
     if chosen is None or (regions is None and (comes_from_file() or not cards.curates)):
         file = "a file of points, or of ids of the finest regions"
         ask_for_regions(cards, file, "points", has_regions=has_regions, has_records=chosen is not None)

@@ -13,10 +13,10 @@ from dpviz.app.cards.cards import FILES, Cards
 from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
 from dpviz.app.cards.columns import NONE, ask_pair, choose_count, lacks_count, pick, pick_of
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.cards.regions_file import ask_for_regions, choose_regions, describe_regions, is_chosen, make_regions_part
+from dpviz.app.cards.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
-from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, upload_types
+from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, kept_file, upload_types
 from dpviz.app.pages.trips.state import TRIPS, TripsData
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
@@ -144,7 +144,7 @@ def _choose_files(cards: Cards) -> Declared:
             cards.where.caption(describe_regions(each.regions))
     if both is None or chosen_files is None:
         file, has_records = "a file of trips between them: origin, destination, count", chosen_files is not None
-        has_regions = all(map(is_chosen, roles))
+        has_regions = None not in map(kept_file, roles)
         ask_for_regions(cards, file, "trips", has_regions=has_regions, has_records=has_records)
         return Declared(regions=both)
     if TRIPS.draft.mode == CURATE:
