@@ -241,9 +241,14 @@ NO_SLOT = -3
 
 def cells_by_slot(places: Integers, slots: Integers, width: int) -> Integers:
     """Return (n,) cells of places by slots, place * width + slot, as `pairs_of` does; NO_SLOT where only the slot is OUTSIDE."""
-    if len(places) and places.min() >= 0 and slots.min() >= 0:  # the usual case, several times as fast
-        return places.astype(np.int64, copy=False) * width + slots
-    return np.where((places >= 0) & (slots == OUTSIDE), NO_SLOT, pairs_of(places, slots, width))
+    cells, nowhere = places * np.int64(width), places < 0
+    cells += slots
+    nowhere |= slots < 0
+    if nowhere.any():
+        rows = np.flatnonzero(nowhere)
+        place, slot = places[rows], slots[rows]
+        cells[rows] = np.where((place >= 0) & (slot == OUTSIDE), NO_SLOT, np.minimum(place, slot))
+    return cells
 
 
 def pairs_of(origin: NDArray[np.signedinteger[Any]], destination: NDArray[np.signedinteger[Any]], width: int) -> Integers:

@@ -20,7 +20,6 @@ from dpviz.space.categories import BINS, HOUR, IDS, MONTH, Categories
 _TIME = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:\d{2}(:\d{2}(\.\d{1,9})?)?)?)?"
 _OFFSET = r" ?(Z|[+-]\d{2}(:?\d{2})?)$"
 _MONTHS = 12
-_PER_HOUR = {"s": 3600, "ms": 3600 * 10**3, "us": 3600 * 10**6, "ns": 3600 * 10**9}
 _YEARS = (1700, 2250)
 _PLAIN_LENGTHS = (len("2026-11-29 17:05"), len("2026-11-29 17:05:00"))
 
@@ -105,7 +104,7 @@ def _find_bins(column: pa.ChunkedArray, categories: Categories) -> Integers:
 def _find_times(column: pa.ChunkedArray, categories: Categories) -> Integers:
     times = _local_times(column, str(categories.zone))
     if categories.read_as == HOUR and not times.null_count:
-        return _hours_of(times)
+        return np.asarray(pc.hour(times).to_numpy())  # without floats, which cost more than the hours themselves
     if categories.read_as == MONTH:
         first = categories.ids[-1][0]
         begins = _MONTHS * int(first[:4]) + int(first[5:]) - 1
@@ -115,12 +114,6 @@ def _find_times(column: pa.ChunkedArray, categories: Categories) -> Integers:
     slots = np.asarray(numbers.cast(pa.float64()).to_numpy(), np.float64)  # NaN where there is no time
     inside = (slots >= 0) & (slots < categories.slots - categories.other)
     return np.where(np.isnan(slots), BAD, np.where(inside, slots, OUTSIDE)).astype(np.int64)
-
-
-def _hours_of(times: pa.ChunkedArray) -> Integers:
-    """Return (n,) hours of times without a missing one, in half the time that Arrow takes."""
-    since = times.cast(pa.int64()).to_numpy() // _PER_HOUR[times.type.unit]
-    return np.asarray((since.astype(np.int32) if times.type.unit == "ns" else since) % 24).astype(np.int64)  # 300 years in ns at most
 
 
 def _local_times(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
