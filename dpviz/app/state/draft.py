@@ -128,6 +128,11 @@ class Draft:
         return self.uploaded if self.source in (SAMPLE, UPLOAD) else self.by_path
 
     @property
+    def by_category(self) -> bool:
+        """Whether what is counted has categories beside the region, such as hours."""
+        return self.source == SAMPLE and bool(getattr(self.kind.samples.get(self.sample), "slot_levels", ()))
+
+    @property
     def run(self) -> Run:
         """The first run."""
         return self.runs[0]
