@@ -132,12 +132,13 @@ def _with_epsilon_times(run: Run, factor: float) -> Run:
     return replace(run, rho=None, epsilon=exact(float(f"{epsilon:.2g}"), "ε"))
 
 
-def choose_panes(state: FamilyState, kinds: Sequence[str]) -> None:
+def choose_panes(state: FamilyState, kinds: Sequence[str], part: str = "") -> None:
     """Ask what each map shows; the answer is the title of the map.
 
     Args:
         state: state of the page.
         kinds: what a map may show of the first run; the first one is taken where the view has another.
+        part: what part of the data the maps show, which the titles say; "" for all of them.
     """
     page, panes = state.page, state.view.panes
     further = FURTHER[: max(1, len(page.draft.runs) - 1, len(panes) - 2)]
@@ -146,22 +147,20 @@ def choose_panes(state: FamilyState, kinds: Sequence[str]) -> None:
         st.selectbox(
             name,
             [*kinds, *(further if at + 1 < len(panes) or len(panes) > 2 else [])],  # of two maps the right one is what the rail is about
-            format_func=partial(_write_choice, page),
+            format_func=partial(_write_choice, page, part),
             label_visibility="collapsed",
-            **widget_for(f"pane {at}{_tell_apart(page, pane.run)}", chosen, partial(_change_pane, state, at)),
+            **widget_for(f"pane {at}{_tell_apart(page, pane.run)}{part}", chosen, partial(_change_pane, state, at)),
         )
     if len(page.shown_runs) > 1:  # the map that the rail and the sentence are about
         main = f'[class*="st-key-pane-{state.view.main}"]'
         st.html(f"<style>{main} > div {{ outline: 2px solid var(--st-primary-color, #0b6e8f); }}</style>")
 
 
-def _write_choice(page: Page, kind: str) -> str:
-    """Write what a map may show; of several runs on the maps, what tells them apart."""
+def _write_choice(page: Page, part: str, kind: str) -> str:
+    """Write what a map may show, and of what part of the data; of several runs on the maps, what tells them apart."""
     run = FURTHER.index(kind) + 1 if kind in FURTHER else 0
-    if run not in page.shown_runs or kind not in (RELEASED, *FURTHER):
-        return kind
-    apart = _tell_apart(page, run)
-    return f"{RELEASED}{apart}" if apart else kind
+    apart = _tell_apart(page, run) if run in page.shown_runs and kind in (RELEASED, *FURTHER) else ""
+    return ", ".join(filter(None, (f"{RELEASED}{apart}" if apart else kind, part)))
 
 
 def _tell_apart(page: Page, run: int) -> str:

@@ -94,11 +94,14 @@ def _show_result(page: FamilyPage, shown: ShownRuns, places: tuple[DeltaGenerato
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
                 st.html(not_private_stamp(type(first.draft.build())))
-        choose_panes(page.state, parts.kinds)
+        choose_panes(page.state, parts.kinds, parts.part)
         if scene is None:
             parts.without_map()
         else:
             _show_canvas(page.state, scene, first.data.counts.frame, parts)
+        if parts.strip is not None:
+            with st.container(key="strip"):
+                parts.strip()
         if parts.rail is not None:
             with st.container(key="rail"):
                 show_rail(page.state, shown, parts.rail, waits=page.runs.of_session().running is not None)

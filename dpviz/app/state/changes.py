@@ -82,7 +82,7 @@ def _changed_view(page: Page, draft: Draft, change: Change) -> dict[str, Any]:
     parts |= change.view
     if parts.get("level", page.view.level) != page.view.level or has_new_data:
         parts = {"asked": (), **parts}
-    return parts
+    return {"slots": None, **parts} if has_new_data else parts
 
 
 def _with_missing_runs(runs: tuple[Run, ...], view: View) -> tuple[Run, ...]:
