@@ -110,7 +110,7 @@ def finished_table(link):
 
 def is_grey(app):
     """Whether the study is grey as a whole, with the reason above it."""
-    styles = [each.proto.body for each in app.get("html") if "st-key-results" in each.proto.body]
+    styles = [each.proto.body for each in app.get("html") if "st-key-results { filter" in each.proto.body]
     assert bool(styles) == ("In grey:" in texts(app))
     return bool(styles)
 
