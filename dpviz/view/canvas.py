@@ -178,7 +178,7 @@ class Scene:
         title: of a picture that is saved.
         caption: a sentence under that picture.
         stamp: what must be said of the numbers, such as that they are a simulation.
-        link: whether the address of the page opens the same picture for somebody else.
+        link: whether the address of the page opens the same picture for somebody else, who may have to choose the same public file.
         may_save: whether a picture can be saved; never where the truth of private data may be on the map.
         text_size: of names on the map, in pixels.
         asks: whether a box can be dragged on the map.

@@ -720,7 +720,7 @@ function copyLink(canvas, button) {
   if (swipes(canvas)) link.searchParams.set("swipe", String(canvas.cut));
   else link.searchParams.delete("swipe");
   const tell = (words) => { button.textContent = words; canvas.live.textContent = words; setTimeout(() => { button.textContent = "Copy link"; }, 2500); };
-  (navigator.clipboard?.writeText(link.href) ?? Promise.reject()).then(() => tell("Copied"), () => tell("Copy it from the address bar"));
+  (navigator.clipboard?.writeText(link.href) ?? Promise.reject()).then(() => tell(link.searchParams.has("file") ? "Copied: it asks for the file" : "Copied"), () => tell("Copy it from the address bar"));
 }
 
 // A slide of 1600 x 900: title, what each pane shows with its legend, the maps as they are on screen, caption and stamp.

@@ -110,7 +110,7 @@ def finished_table(link):
 
 def is_grey(app):
     """Whether the study is grey as a whole, with the reason above it."""
-    styles = [each.proto.body for each in app.get("html") if "st-key-results" in each.proto.body]
+    styles = [each.proto.body for each in app.get("html") if "st-key-results { filter" in each.proto.body]
     assert bool(styles) == ("In grey:" in texts(app))
     return bool(styles)
 
@@ -415,6 +415,7 @@ class TestAnswer:
         assert describe_answer(self.rows((3, 9), (3, 4)), "%", "boxes").endswith(
             "At 1 of 2 ε the 95 % intervals of the best two overlap: more repeats may change their order."
         )
+        assert "Of 2 repeats such an interval reaches 9.0 standard deviations" in describe_answer(self.rows((3, 4), runs=2), "%", "boxes")
         assert describe_answer(self.rows((3, 9), runs=1), "%", "boxes").endswith("From one repeat each: the order may be chance.")
 
     def test_references_do_not_win_and_names_are_not_read_as_markdown(self):

@@ -40,8 +40,8 @@ const plotOf = (line) => line.chart?.querySelector("svg .role-frame.root .backgr
 function place(line) {
   const { root, data, error } = line, plot = plotOf(line), base = root.parentElement.getBoundingClientRect();
   if (!root.isConnected) return [line.changes, line.sizes].forEach((each) => each.disconnect());
-  root.hidden = !plot?.height;
-  if (root.hidden) return;
+  root.hidden = !plot?.height && !root.matches(":focus");  // what is hidden loses the focus; the chart is away while it is drawn anew
+  if (!plot?.height) return;
   const [low, high] = data.ends.map(UP[data.scale]), share = Math.min(1, Math.max(0, (UP[data.scale](error) - low) / (high - low)));
   Object.assign(root.style, { left: `${plot.left - base.left}px`, width: `${plot.width}px`, top: `${plot.bottom - base.top - share * plot.height}px` });
   const values = { valuemin: data.ends[0], valuemax: data.ends[1], valuenow: error, valuetext: `${error} ${data.unit}` };

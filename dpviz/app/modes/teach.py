@@ -241,7 +241,7 @@ def _finish_scene(page: FamilyPage, shown: ShownRuns, scene: Scene, rail: RailPa
         fills=True,
         text_size=16 if page.state.view.present else 12,
         title=data.title,
-        link=data.bundled,
+        link=True,
         streets=streets_wanted(page.streets),
     )
 

@@ -18,7 +18,10 @@ from dpviz.families import FAMILIES
 _SAME = "Whoever opens this address sees the same: sample, settings, what is shown, and the noise, by its seed."
 _WITH_CODE = " It holds the code of the class."
 _OWN_COMPUTER = " It leads to this computer only: for a class, start dpviz app --class --host NAME on a server, and take the link there."
-_NO_LINK = "Links have samples in Teach only: neither data of a file nor what is chosen in Curate."
+_NO_LINK = (
+    "Links for a class have samples in Teach only. Public data of your own become a sample where the class is started with"
+    " dpviz app --class --public FILE.toml: see Hosting in Help."
+)
 _NO_POLYGONS = "Links do not carry the polygons of a file: for a class, say that people can be on land, or anywhere."
 _SETTINGS_OF_LESSONS, _LESSON = "learn knobs", "learn at"
 _SEEDS = frozenset({"seed", "draw"})  # what the pages call the seed of the noise

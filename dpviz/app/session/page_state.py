@@ -19,7 +19,7 @@ from dpviz.app.state.draft import Draft
 from dpviz.app.state.history import History, go_back
 from dpviz.app.state.kinds import PageKind
 from dpviz.app.state.linked import names_that_stay
-from dpviz.app.state.links import LINKED_FILE, ask_for_file_of_link, describe_linked_file, read_link, read_linked_file, write_link
+from dpviz.app.state.links import ask_for_files_of_link, describe_linked_files, read_link, read_linked_files, write_link
 from dpviz.app.state.page import Page, usual_page
 from dpviz.app.state.parts import Files
 from dpviz.app.state.readers import LONGEST_NAME, describe_refused
@@ -159,11 +159,16 @@ class PageState(ABC):
         """Return the data of a file that was declared public and loaded in Teach in this session; None if there are none."""
         return st.session_state.get(f"public {self.key}")
 
-    def offered_file(self) -> str:
-        """Return the name of the file of `offered_data`, without its folder, which a link may carry; "" without data."""
-        data = self.offered_data()
-        said = "" if data is None else data.source.data_part.trips or data.source.data_part.points or ""
-        return file_name(said if isinstance(said, str) else said[0])[:LONGEST_NAME]
+    def offered_files(self) -> dict[str, str]:
+        """Return the names of the files of `offered_data`, without their folders, by the parameters of the link that may carry them."""
+        if (data := self.offered_data()) is None:
+            return {}
+        source = data.source
+        said = source.data_part.trips or source.data_part.points
+        frames = {"regions": source.regions, "destinations": source.destinations}
+        paths = {"file": said if isinstance(said, str) else said[0]}
+        paths |= {name: frame.file for name, frame in frames.items() if frame is not None and frame.file is not None}
+        return {name: file_name(path)[:LONGEST_NAME] for name, path in paths.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,40 +244,40 @@ class FamilyState(PageState):
     def read(self, link: Mapping[str, str]) -> tuple[Page, str]:
         """Return the page of a link; the usual one if the link is not understood."""
         try:
-            page, file = read_link(self.kind, link), read_linked_file(link)
+            page, files = read_link(self.kind, link), read_linked_files(self.kind, link)
         except SettingError as error:
             return usual_page(self.kind), str(error)
-        if file and is_class():
+        if files and is_class():
             return page, "This link is to a file, and a class has samples only: a sample is shown instead."
-        if file:
-            return ask_for_file_of_link(page, file), describe_linked_file(file)
+        if files:
+            return ask_for_files_of_link(page, files), describe_linked_files(files)
         return page, describe_restricted(page.draft)
 
     def query(self) -> dict[str, str]:
-        """Return the parameters of a link to the page: in Teach with the name of a file that is declared public, in Curate with a word.
+        """Return the parameters of a link to the page: in Teach with the names of files that are declared public, in Curate with a word.
 
         By the word, the draft of Curate is found.
         """
         if self.page.draft.mode != TEACH:
             return write_link(self.page) | {DRAFT: str(st.session_state.get(DRAFT_WORD, ""))}
-        waits_for = st.session_state.get(self._linked, "") if self.page.draft.source == UPLOAD else ""
-        file = self.offered_file() or waits_for
-        return write_link(self.page) | ({LINKED_FILE: file} if file else {})
+        waits_for = st.session_state.get(self._linked, {}) if self.page.draft.source == UPLOAD else {}
+        return write_link(self.page) | (self.offered_files() or waits_for)
 
     def _put_link(self, link: Mapping[str, str]) -> None:
         super()._put_link(link)
         asks = st.session_state[self.key].draft.source == UPLOAD
-        st.session_state[self._linked] = read_linked_file(link) if asks else ""
+        st.session_state[self._linked] = read_linked_files(self.kind, link) if asks else {}
 
     @property
     def _linked(self) -> str:
-        return f"{self.key} linked file"
+        return f"{self.key} linked files"
 
     @property
     def refused(self) -> str:
-        """As of `PageState`; of a file that a link names, until data of a file of that name are declared public."""
-        text = super().refused
-        return "" if text == describe_linked_file(self.offered_file()) else text
+        """As of `PageState`; of files that a link names, until data of files of these names are declared public."""
+        text, linked = super().refused, st.session_state.get(self._linked)
+        is_there = linked and linked.items() <= self.offered_files().items()
+        return "" if is_there and text == describe_linked_files(linked) else text
 
     def go_back(self, before: Page) -> Page:
         """Return the page before a change, with what stays as it is."""

@@ -1,8 +1,8 @@
 """Links: the parameters of a page's address, and the page that they open.
 
 A link is text that a stranger may have written. It carries parameters only, those that the fields of `Draft`, `Run` and `View` name; never
-data, never a path. The name of a file of one's own is in it only while the file is declared public in a session; then it is asked for by
-that name. It is read as a whole: if one parameter is not understood, the link is refused in one sentence and nothing of it is
+data, never a path. The names of files of one's own are in it only while the files are declared public in a session; then they are asked for
+by these names. It is read as a whole: if one parameter is not understood, the link is refused in one sentence and nothing of it is
 used. Parameters that the page does not have, such as those of a mail program, are left alone.
 """
 
@@ -18,7 +18,7 @@ from dpviz.app.state.changes import runs_that_count
 from dpviz.app.state.kinds import PageKind
 from dpviz.app.state.linked import linked_fields, write_text
 from dpviz.app.state.page import Page, usual_page
-from dpviz.app.state.parts import Files
+from dpviz.app.state.parts import ChosenRegions, Files
 from dpviz.app.state.readers import LONGEST_TEXT, Reader, choice_reader, list_words, number_reader, read_file_name, read_settings, shortest
 from dpviz.app.state.run import Run
 from dpviz.app.state.values import FURTHER, UPLOAD
@@ -31,8 +31,8 @@ from dpviz.release.older import say_new_names
 T = TypeVar("T")
 FURTHER_RUNS = ("second", "third", "fourth")
 """Parameters with the runs after the first one."""
-LINKED_FILE = "file"
-"""Parameter with the name of a file that was declared public."""
+LINKED_FILES = {"file": "its data are", "regions": "the regions are", "destinations": "the regions of the destinations are"}
+"""Parameters with the names of files that were declared public, and what is in each of them."""
 MOST_PANES = len(FURTHER_RUNS) + 1
 _MALFORMED = (ValueError, TypeError, OverflowError, RecursionError)  # every error of dpviz is a ValueError
 _EDITED = ("False", "True", "2", "3")  # the first two were flags before there were more than two runs
@@ -61,23 +61,31 @@ def write_link(page: Page) -> dict[str, str]:
     return query | _write_panes(page.view.panes, usual.view.panes)
 
 
-def read_linked_file(query: Mapping[str, str]) -> str:
-    """Return the name of the file of own data that a link says; "" without one. Raise `SettingError` if it is no name."""
-    try:
-        return str(read_file_name(query[LINKED_FILE])) if LINKED_FILE in query else ""
-    except ValueError:
-        raise SettingError(f"Not understood in this link: {LINKED_FILE}. Nothing of it was used.") from None
+def read_linked_files(kind: PageKind, query: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of files that a link to a page says, by parameter; none without one of data.
+
+    Raises:
+        SettingError: one is no name.
+    """
+    reading = Reading(kind=kind, query=query)
+    names = {name: str(reading.text(name, read_file_name, "")) for name in LINKED_FILES if name in query}
+    reading.refuse()
+    return names if "file" in names else {}
 
 
-def ask_for_file_of_link(page: Page, file: str) -> Page:
-    """Return a page that asks for an upload of a file of this name, instead of a sample."""
-    data = DataKeys(trips=file) if page.draft.kind.family is TRIP_FAMILY else DataKeys(points=file)
-    return replace(page, draft=replace(page.draft, source=UPLOAD, uploaded=Files(data=data)))
+def ask_for_files_of_link(page: Page, files: Mapping[str, str]) -> Page:
+    """Return a page that asks for uploads of files of these names, as of `read_linked_files`, instead of a sample."""
+    data = DataKeys(trips=files["file"]) if page.draft.kind.family is TRIP_FAMILY else DataKeys(points=files["file"])
+    ends = ChosenRegions(file=files["destinations"]) if "destinations" in files else None
+    regions = ChosenRegions(file=files.get("regions"))
+    return replace(page, draft=replace(page.draft, source=UPLOAD, uploaded=Files(data=data), regions=regions, destinations=ends))
 
 
-def describe_linked_file(file: str) -> str:
-    """Say which file a link asks for; the name is the words of a stranger, and the text is not escaped."""
-    return f"The link says that its data are in “{file}”: choose that file under Data, and confirm that it is public."
+def describe_linked_files(files: Mapping[str, str]) -> str:
+    """Say which files a link asks for; the names are the words of a stranger, and the text is not escaped."""
+    where = list_words([f"{what} in “{files[name]}”" for name, what in LINKED_FILES.items() if name in files])
+    them, public = ("these files", "they are") if len(files) > 1 else ("that file", "it is")
+    return f"The link says that {where}: choose {them} under Data, and confirm that {public} public."
 
 
 def _write_fields(kind: PageKind, mine: Any, usual: Any) -> dict[str, str]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.kinds import AREAS, KINDS, POINTS, TRIPS
 from dpviz.app.state.linked import never_in_link
-from dpviz.app.state.links import ask_for_file_of_link, read_link, read_linked_file, write_link
+from dpviz.app.state.links import ask_for_files_of_link, describe_linked_files, read_link, read_linked_files, write_link
 from dpviz.app.state.page import Page, usual_page
 from dpviz.app.state.run import Run
 from dpviz.app.state.values import LARGEST_DELTA, LARGEST_EPSILON, LARGEST_ORDER, SMALLEST_DELTA, SMALLEST_EPSILON
@@ -123,12 +123,22 @@ def test_a_link_opens_no_file_and_declares_nothing(link):
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_link_to_a_file_asks_for_it_by_name_and_opens_nothing(kind):
     name = "../*stops*.csv"
-    asking = ask_for_file_of_link(usual_page(kind), read_linked_file({"file": name}))
+    asking = ask_for_files_of_link(usual_page(kind), read_linked_files(kind, {"file": name}))
     assert (asking.draft.source, asking.draft.uploaded.path, asking.draft.path, asking.draft.uploaded.digest) == ("upload", name, "", "")
     assert "file" not in write_link(asking), "only a declaration in a session names a file"
     for malformed in ("", "  ", "x" * 121):
-        with pytest.raises(SettingError, match="Not understood in this link: file"):
-            read_linked_file({"file": malformed})
+        with pytest.raises(SettingError, match="Not understood in this link: file and regions"):
+            read_linked_files(kind, {"file": malformed, "regions": malformed})
+
+
+@pytest.mark.parametrize("kind", [AREAS, TRIPS], ids=["areas", "trips"])
+def test_a_link_to_files_asks_for_those_of_regions_too(kind):
+    files = {"file": "a.csv", "regions": "b.geojson"} | ({"destinations": "c.zip"} if kind is TRIPS else {})
+    asking = ask_for_files_of_link(usual_page(kind), read_linked_files(kind, files)).draft
+    assert (asking.uploaded.path, asking.regions.file, asking.regions.digest) == ("a.csv", "b.geojson", "")
+    assert (asking.destinations.file if kind is TRIPS else asking.destinations) == files.get("destinations")
+    assert "“a.csv”" in describe_linked_files(files) and "in “b.geojson”" in describe_linked_files(files)
+    assert read_linked_files(kind, {"regions": "b.geojson"}) == {}, "regions of no data"
 
 
 def test_what_is_not_typed_yet_is_not_in_a_link():

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
+import scipy
 
 from dpviz.amounts import format_decimal
 from dpviz.app.jobs.study import StudyJob, table_of
@@ -15,12 +16,13 @@ from dpviz.app.pages.compare.figures import shown_figure, shown_workload
 from dpviz.app.pages.compare.state import MOST_PICKED, Pick, middle_of, picks, settle_pick
 from dpviz.app.state.readers import list_words
 from dpviz.arrays import Floats
-from dpviz.evaluation.tables import summary
+from dpviz.evaluation.tables import CONFIDENCE, summary
 from dpviz.view.error_axis import LOG, PERCENT, Scale, axis_heights
 from dpviz.view.escape import markdown
 from dpviz.view.study_charts import Target
 
 MOST_NAMED = 3  # configurations whose errors the sentence names
+MOST_FEW = 4  # repeats of which an interval reaches more than one and a half standard deviations to each side
 MOST_SECONDS = 1.0  # that a release may take to be shown although nobody picked it
 
 
@@ -228,5 +230,14 @@ def _describe_doubt(rows: pd.DataFrame) -> str:
     if pairs and rows["runs"].max() == 1:
         return "From one repeat each: the order may be chance."
     unclear = [pair for pair in pairs if not pair["high"].iloc[0] < pair["low"].iloc[1]]
+    if not unclear:
+        return ""
     where = "this ε" if len(pairs) == 1 else f"{len(unclear)} of {len(pairs)} ε"
-    return f"At {where} the 95 % intervals of the best two overlap: more repeats may change their order." if unclear else ""
+    lead, runs = f"At {where} the 95 % intervals of the best two overlap", int(rows["runs"].max())
+    if runs > MOST_FEW:
+        return f"{lead}: more repeats may change their order."
+    reach = float(scipy.special.stdtrit(runs - 1, (1 + CONFIDENCE) / 2)) / math.sqrt(runs)
+    return (
+        f"{lead}. Of {runs} repeats such an interval reaches {reach:.1f} standard deviations to each side (Student's t), and so hides most"
+        " leads: more repeats make it narrower, and may change the order."
+    )

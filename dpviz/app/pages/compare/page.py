@@ -111,9 +111,10 @@ TICK = 1.0  # seconds between two refreshes of a running study
 FIRST_ROWS = 1.2  # seconds that a start waits for the first rows, so that the page shows its chart at once
 CHART = "compare chart"
 CONFIG_SHOWN = "compare seen"  # key of the configuration that the whole page last showed; a fragment that finds another one runs the page
-_STYLE = (  # no fading while a study runs; the buttons of the chart lie in its own upper corner, not over *Stop*
+_STYLE = (  # no fading while a study runs; the buttons of the chart lie in its own upper corner, not over *Stop*; a tab keeps its place
     "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }"
-    ".st-key-study [data-testid='stElementToolbar'] { top: 0 !important; }</style>"
+    ".st-key-study [data-testid='stElementToolbar'] { top: 0 !important; }"
+    ".st-key-results [role='tabpanel'] { min-height: calc(100vh - 7rem); }</style>"  # else a tab without its content yet lets the page jump
 )
 _GREY = "<style>.st-key-results { filter: grayscale(1); opacity: 0.8; }</style>"
 _STATE_WORDS = {"stopping": "Stopping", "stopped": "Stopped", "done": "Done", "failed": "Failed"}

@@ -148,7 +148,7 @@ class CompareConfig:
     def offered_file(self) -> str:
         """Return the name of the file of these data, which a link may carry; "" if there are none."""
         page = self.family.page
-        return "" if page is None else str(page.state.offered_file())
+        return "" if page is None else str(page.state.offered_files().get("file", ""))
 
     @property
     def offered(self) -> dict[str, type[AnyMechanism]]:
