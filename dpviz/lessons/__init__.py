@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dpviz.lessons.averaging import Averaging
 from dpviz.lessons.consistency import Consistency
+from dpviz.lessons.day import Day
 from dpviz.lessons.differencing import Differencing
 from dpviz.lessons.false_positives import FalsePositives
 from dpviz.lessons.finding_home import FindingHome
@@ -30,7 +31,7 @@ from dpviz.lessons.zoom import Zoom
 
 GROUPS: dict[str, tuple[type[Lesson], ...]] = {
     "The promise": (OnePerson, RecordOrPerson, Trust, Releases),
-    "Noise and what it costs": (Sums, Zoom, FalsePositives, Consistency, Interval, ShapesOfRegions),
+    "Noise and what it costs": (Sums, Zoom, Day, FalsePositives, Consistency, Interval, ShapesOfRegions),
     "Attacks": (Differencing, Reconstruction, Averaging, FindingHome, Leak),
     "For specialists": (Split, Structure, Homogeneity, Stages),
 }

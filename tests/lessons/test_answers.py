@@ -7,6 +7,7 @@ from dpviz.lessons import (
     LESSONS,
     averaging,
     consistency,
+    day,
     differencing,
     errors,
     false_positives,
@@ -152,6 +153,20 @@ def relative_error():
     return first(fine < coarse, 0.5 < fine / coarse < 2, fine > 100), quoted
 
 
+def hours_that_stand_out():
+    district, _, block = values(day.Day())
+    rich = values(day.Day(epsilon=1.0))[2]
+    by_hour = {level: day.read_day(level, day.HOUR, 0.1, 1) for level in day.PLACES}
+    widths = {level: ((table["high"] - table["low"]) / 2).round() for level, table in by_hour.items()}
+    assert all(width.nunique() == 1 for width in widths.values()), "whiskers are equally tall all day"
+    assert 9.5 < widths["district"][0] / widths["block"][0] < 10.5
+    assert widths["block"][0] > by_hour["block"]["truth"].max()
+    asked = day.Day.question
+    assert all(text in asked for text in (f"{by_hour['block']['truth'].max()} of them", f"{by_hour['district']['truth'].max():,}"))
+    clear = int(block.split()[0])
+    return first(clear <= 3, 9 <= clear <= 15, clear > 20), [block, district, f"± {widths['block'][0]:.0f}", rich]
+
+
 def empty_squares_shown():
     none, two = values(false_positives.FalsePositives()), values(false_positives.FalsePositives(threshold=2.0))
     coarse = values(false_positives.FalsePositives(threshold=2.0, zoom=4))
@@ -232,6 +247,7 @@ RIGHT = {
     "homogeneity": good_lines,
     "topdown": false_counts,
     "zoom": relative_error,
+    "day": hours_that_stand_out,
     "false_positives": empty_squares_shown,
     "record_or_person": home_of_many_records,
     "trust": error_without_an_office,
