@@ -55,6 +55,7 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.release.cross_release import CrossRelease
 from dpviz.release.files import read_manifest, read_release, write_release
 from dpviz.release.manifest import describe
+from dpviz.release.mean_release import MeanRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.publication import Publication
 from dpviz.release.trip_release import TripRelease
@@ -65,6 +66,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
 from dpviz.space.study_area import mask_outside
+from dpviz.space.values import Values
 
 __all__ = [
     "MECHANISMS",
@@ -91,6 +93,7 @@ __all__ = [
     "InputError",
     "Kdtree",
     "Ledger",
+    "MeanRelease",
     "Mechanism",
     "PathTree",
     "PointCounts",
@@ -115,6 +118,7 @@ __all__ = [
     "TunedGrid",
     "UniformGrid",
     "UnreadColumnsWarning",
+    "Values",
     "ZcdpBudget",
     "audit",
     "compare",

@@ -32,7 +32,7 @@ def cross_records(seed: int = 1, mean: float = 4, **options) -> AreaCounts:
 
 def true_cross(areas: AreaCounts) -> np.ndarray:
     """(n, s) true counts of every region by every category, by dense sums."""
-    cells = np.zeros((areas.regions.size(areas.regions.depth), areas.slots))
+    cells = np.zeros((areas.regions.size(areas.regions.depth), areas.entries))
     cells[areas.leaf, areas.slot] = areas.count
     return membership(areas.regions) @ cells @ membership(areas.categories).T
 

@@ -44,7 +44,8 @@ class AreaCounts(Counts):
         regions: the public regions.
         leaf: (k,) indices of the occupied leaves, ascending.
         categories: the public categories by which records are counted beside the region; None for none.
-        slot: (k,) index of the slot of each count, ascending within a leaf; zeros without categories, and may then be left out.
+        slot: (k,) index of the slot of each count, ascending within a leaf, or of `Values` its steps from the lower bound; zeros without
+            categories, and may then be left out.
         per_slot: b, the most records that one person has in each slot, over all regions; None where only m bounds them.
 
     The others, and what is refused, are those of `dpviz.data.counts.Counts`.
@@ -77,16 +78,16 @@ class AreaCounts(Counts):
             object.__setattr__(self, "slot", np.zeros(len(self.leaf), np.int32))
         if self.per_slot is not None:
             object.__setattr__(self, "per_slot", check_whole(self.per_slot, "per_slot", 1))
-            if self.unit != PERSON or self.categories is None:
-                raise InputError("per_slot bounds each person's records in each slot: it needs persons and categories.")
+            if self.unit != PERSON or self.categories is None or self.per_record > 1:
+                raise InputError("per_slot bounds each person's records in each slot: it needs persons and categories, not values.")
         super().__post_init__()
 
     def _check_places(self) -> None:
         if self.leaf.min() < 0 or self.leaf.max() >= self.regions.size(self.regions.depth):
             raise InputError("leaf must hold indices of leaf regions.")
-        if self.slot.min() < 0 or self.slot.max() >= self.slots:
+        if self.slot.min() < 0 or self.slot.max() >= self.entries:
             raise InputError("slot must hold indices of slots.")
-        cells = pairs_of(self.leaf, self.slot, self.slots)
+        cells = pairs_of(self.leaf, self.slot, self.entries)
         if (cells[1:] <= cells[:-1]).any():
             raise InputError("Leaves must be distinct and ascending, and slots within a leaf.")
 
@@ -96,9 +97,14 @@ class AreaCounts(Counts):
         return f"AreaCounts({frame}, unit={self.unit!r}, contributions={self.contributions})"
 
     @property
-    def slots(self) -> int:
-        """How many slots there are: 1 without categories."""
-        return 1 if self.categories is None else self.categories.slots
+    def entries(self) -> int:
+        """How many entries of the column of slots are told apart, which are the slots, or values on a grid: 1 without categories."""
+        return 1 if self.categories is None else self.categories.entries
+
+    @property
+    def per_record(self) -> int:
+        """How much one record adds to the counts of a level: 1, or more if its value is added up (see `Values`)."""
+        return 1 if self.categories is None else self.categories.per_record
 
     @classmethod
     def from_xy(
@@ -233,12 +239,12 @@ class AreaCounts(Counts):
         placed, each_row = place_table(table, {"region": regions}, count, person, bad_rows, _NOUN, spare=() if slot is None else (slot,))
         warn_each_row(each_row)
         refuse_bound_without_persons(placed.person, contributions, distinct=distinct or per_slot is not None)
-        slots = 1 if categories is None else categories.slots
+        entries = 1 if categories is None else categories.entries
         if categories is not None and slot is not None:
             found = check_slots(column_of(table, slot, _NOUN), categories, f"Column {slot!r}", bad_rows)
-            placed = replace(placed, cells=cells_by_slot(placed.cells, found, slots))
-        bound = None if placed.person is None else bound_of(contributions, key, distinct=distinct, per_slot=per_slot, slots=slots)
-        counted, is_declared = placed.counts(bound, regions.size(regions.depth) * slots), is_declared or placed.count is None
+            placed = replace(placed, cells=cells_by_slot(placed.cells, found, entries))
+        bound = None if placed.person is None else bound_of(contributions, key, distinct=distinct, per_slot=per_slot, slots=entries)
+        counted, is_declared = placed.counts(bound, regions.size(regions.depth) * entries), is_declared or placed.count is None
         return cls.from_leaf_counts(counted, regions, bound, categories, unit_declared=is_declared, each_row=each_row)
 
     @classmethod
@@ -266,9 +272,9 @@ class AreaCounts(Counts):
     ) -> AreaCounts:
         """Make area counts of the records per leaf that were counted with this `bound`; the unit is a record if there is none.
 
-        With categories, cells are numbered leaf * slots + slot. `marks` are further fields, such as row_stable and unit_declared.
+        With categories, cells are numbered leaf * entries + slot. `marks` are further fields, such as row_stable and unit_declared.
         """
-        leaf, slot = np.divmod(counted.cells, 1 if categories is None else categories.slots)
+        leaf, slot = np.divmod(counted.cells, 1 if categories is None else categories.entries)
         marks |= {"per_slot": None if bound is None else bound.per_slot, "categories": categories}
         return cls.of_cells(counted, bound, regions=regions, leaf=leaf.astype(np.int32), slot=slot.astype(np.int32), **marks)
 
@@ -290,11 +296,11 @@ class AreaCounts(Counts):
     @property
     def leaves(self) -> int:
         """How many finest regions there are, or pairs of them with slots."""
-        return self.regions.size(self.regions.depth) * self.slots
+        return self.regions.size(self.regions.depth) * self.entries
 
     def places_of(self, leaves: Integers) -> dict[str, Places]:
         """Return the indices of finest regions and of slots; see `Counts.places_of`."""
-        leaf, slot = np.divmod(leaves, self.slots)
+        leaf, slot = np.divmod(leaves, self.entries)
         return {"leaf": leaf.astype(np.int32), "slot": slot.astype(np.int32)}
 
     def identity(self) -> tuple[Any, ...]:
@@ -329,9 +335,9 @@ class AreaCounts(Counts):
 
         Raises:
             DomainError: an unknown id.
-            InputError: there are no categories.
+            InputError: there are no categories, or values in their place.
         """
-        if self.categories is None:
+        if self.categories is None or self.per_record > 1:
             raise InputError("These counts have no categories.")
         kept = self.categories.mask_of(slots)[self.slot]
         total = np.bincount(self.leaf[kept], self.count[kept], self.regions.size(self.regions.depth)).astype(np.int64)
@@ -343,10 +349,14 @@ class AreaCounts(Counts):
         """Add up the true counts of every region of every level by every category of every level. PRIVATE.
 
         Returns:
-            (n, s) counts, in the order of the nodes of both hierarchies; s is 1 without categories.
+            (n, s) counts, in the order of the nodes of both hierarchies; s is 1 without categories. Of `Values`, in steps.
         """
         slots = Hierarchy.of_levels(()) if self.categories is None else self.categories.hierarchy
         counts = np.zeros((len(self.regions.hierarchy), len(slots)), np.int64)
-        counts[self.regions.hierarchy.starts[-2] + self.leaf, slots.starts[-2] + self.slot] = self.count
+        finest = counts[self.regions.hierarchy.starts[-2] :, slots.starts[-2] :]
+        if self.categories is None:
+            finest[self.leaf, 0] = self.count
+        else:
+            self.categories.add_to_slots(finest, self.leaf, self.slot, self.count)
         by_place = self.regions.hierarchy.sum_up(counts)
         return np.ascontiguousarray(slots.sum_up(np.ascontiguousarray(by_place.T)).T)

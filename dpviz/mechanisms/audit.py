@@ -23,6 +23,7 @@ from dpviz.release.facts import MANIFESTS
 from dpviz.release.manifest import describe_contents
 from dpviz.space.categories import Categories
 from dpviz.space.regions import Regions
+from dpviz.space.values import Values
 
 BUSY = 100
 Data = TypeVar("Data", bound=Counts)
@@ -77,15 +78,14 @@ class Added(Generic[Data]):
 
     @classmethod
     def to_slots(
-        cls, fan_outs: tuple[int, ...], slots: tuple[int, ...], cells: tuple[tuple[int, int], ...], per_slot: int | None = None
+        cls, fan_outs: tuple[int, ...], slots: tuple[int, ...] | Values, cells: tuple[tuple[int, int], ...], per_slot: int | None = None
     ) -> Added[AreaCounts]:
-        """Add records to some cells (region, slot) of `regular_regions` by equally regular categories; moved ones come from the last cell.
+        """Add records to some cells (region, slot) of `regular_regions` by equally regular categories, or (region, steps) of values.
 
         Others are in every cell: 2 records. Moved records come from other regions, and from the same slots.
         """
-        regions, nested = regular_regions(fan_outs), regular_regions(slots)
-        categories = Categories(levels=nested.levels, ids=nested.ids, parent=nested.parent, names=nested.names)
-        places, width = regions.size(regions.depth), categories.slots
+        regions, categories = regular_regions(fan_outs), slots if isinstance(slots, Values) else _regular_categories(slots)
+        places, width = regions.size(regions.depth), categories.entries
 
         def make(counts: Integers) -> AreaCounts:
             leaf, slot = np.divmod(np.flatnonzero(counts), width)
@@ -98,7 +98,7 @@ class Added(Generic[Data]):
             )
 
         return Added(
-            frame=f"cells of {' x '.join(map(str, fan_outs))} regions by {' x '.join(map(str, slots))} slots, beside 2 in each",
+            frame=f"cells of {' x '.join(map(str, fan_outs))} regions by {categories!r}, beside 2 in each",
             make=make,
             beside=np.full(places * width, 2),
             leaves=tuple(region * width + slot for region, slot in cells),
@@ -182,6 +182,11 @@ def regular_regions(fan_outs: tuple[int, ...]) -> Regions:
     )
 
 
+def _regular_categories(fan_outs: tuple[int, ...]) -> Categories:
+    nested = regular_regions(fan_outs)
+    return Categories(levels=nested.levels, ids=nested.ids, parent=nested.parent, names=nested.names)
+
+
 AREAS = (
     Added.to_regions((2,), 5, (0,), (1,)),
     Added.to_regions((2, 2), 0, (3,), (0,)),
@@ -195,6 +200,11 @@ CROSS = (
     Added.to_slots((2, 2), (2, 2), ((1, 2), (1, 2), (1, 2))),
 )
 """One record; and one person's records in one place, spread over slots of which each holds one, or all inside one slot."""
+MEANS = (
+    Added.to_slots((2,), Values(low=0, high=3), ((0, 3),)),
+    Added.to_slots((2, 2), Values(low=-1, high=1, step=0.5), ((0, 0), (0, 4), (1, 1))),
+)
+"""One record with the largest value; and one person's records with values at both bounds and between."""
 TRIPS = (Added.to_pairs((2,), (BUSY, BUSY)), Added.to_pairs((2, 2), (BUSY, 0)))
 PEOPLE = (
     Added.to_pairs((2, 2), (BUSY, 0), pairs=(0, 0), origins=(0, 0)),

@@ -14,6 +14,7 @@ from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget, require_pure
 from dpviz.privacy.exact_accounting import ACCOUNTING, LARGEST_STDDEV, find_gaussian_rho
 
+_SUMS = "A record's value moves a sum by more than one: (ε, δ) was converted by the tight conversion, not the exact one."
 _SEVERAL = (
     "Exact accounting was chosen, and the tight conversion was used: the exact one is proved for one {noun} per person only, and here a"
     " person has up to {most:,}."
@@ -57,9 +58,9 @@ def split_budget(
     """Split a budget over parts that are measured one after the other, each with noise of its own.
 
     One record per unit changes `sensitivity.changes` numbers of each part by one, so that (epsilon, delta) buys what the exact accounting
-    says that this noise costs. It takes it that every part is measured with its own amount. With several records per unit, (epsilon,
-    delta) is converted by the tight conversion in its place, and a note says so: the exact accounting is proved for numbers that change
-    by one.
+    says that this noise costs. It takes it that every part is measured with its own amount. With several records per unit, or sums of
+    values, (epsilon, delta) is converted by the tight conversion in its place, and a note says so: the exact accounting is proved for
+    numbers that change by one.
 
     Args:
         budget: epsilon; rho; or (epsilon, delta), which is converted to rho.
@@ -74,8 +75,9 @@ def split_budget(
     if not (is_gaussian(budget, mechanism.title) if gaussian is None else gaussian):
         return Split(parts=tuple(require_pure(budget, mechanism.title).split(weights)), gaussian=False)
     accounting, most = getattr(mechanism, "accounting", "exact"), sensitivity.contributions
-    rho, conversion = find_gaussian_rho(budget, mechanism.title, accounting, weights, sensitivity.changes if most == 1 else None)
-    notes = _SEVERAL.format(most=most, noun=FAMILIES[mechanism.family].noun) if most > 1 else _TOO_MUCH_NOISE
+    rho, conversion = find_gaussian_rho(budget, mechanism.title, accounting, weights, sensitivity.changes_by_one)
+    several = _SEVERAL.format(most=most, noun=FAMILIES[mechanism.family].noun) if most > 1 else _SUMS
+    notes = _TOO_MUCH_NOISE if sensitivity.changes_by_one else several
     return Split(
         parts=tuple(rho.split(weights)),
         gaussian=True,

@@ -73,7 +73,15 @@ class Run(Generic[Data]):
 
     @classmethod
     def of(
-        cls, mechanism: AnyMechanism, data: Data, budget: Budget, entropy: Entropy, *, gaussian: bool | None = None, ones: int = 1
+        cls,
+        mechanism: AnyMechanism,
+        data: Data,
+        budget: Budget,
+        entropy: Entropy,
+        *,
+        gaussian: bool | None = None,
+        ones: int = 1,
+        weight: int = 1,
     ) -> Run[Data]:
         """Begin a run. What does not fit is refused here, before any noise is drawn.
 
@@ -84,11 +92,12 @@ class Run(Generic[Data]):
             entropy: the stream from which noise is drawn.
             gaussian: whether noise is Gaussian; None if the kind of the budget decides where the mechanism lets it, and is Laplace else.
             ones: how many of the numbers one record changes, if they are not counts of disjoint nodes.
+            weight: how much one record adds to them in all, if its value is added up.
         """
         mechanism.check_type(data)
         if gaussian is None:
             gaussian = mechanism.noise_by_budget and is_gaussian(budget, mechanism.title)
-        sensitivity = Sensitivity(contributions=data.contributions, neighbours=mechanism.neighbours, ones=ones)
+        sensitivity = Sensitivity(contributions=data.contributions, neighbours=mechanism.neighbours, ones=ones, weight=weight)
         return cls(mechanism=mechanism, data=data, budget=budget, entropy=entropy, sensitivity=sensitivity, gaussian=gaussian)
 
     @property

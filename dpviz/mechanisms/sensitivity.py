@@ -26,11 +26,15 @@ class Sensitivity:
     floor(m / b) b**2 + (m mod b)**2. Records that replace others change the counts by y - x with x and y at least 0, so that squares are at
     most those of x and of y together. The sum of absolute changes is m all the same: epsilon gains nothing from b.
 
+    If a record is a number whose parts a and w - a are added to two slots of its place, w whole, it changes them by w in all, and their
+    squares by at most w**2, as a and w - a are at least 0: m of them by at most m w, and (m w)**2, and twice that if they replace others.
+
     Attributes:
         contributions: the bound m on the records of one unit.
         neighbours: "add_remove" if a unit's m records are added or removed, "bounded" if they are replaced by at most m others.
         ones: how many of the numbers a record that comes or goes changes, by one each: 1 for counts of disjoint nodes.
         most: the bound b on those of a unit's records that lie in one slot, over all places; None for m. It needs `ones` = 1.
+        weight: how much one record adds in all, w: 1 for counts.
 
     >>> replaced = Sensitivity(contributions=3, neighbours="bounded")
     >>> replaced.total, replaced.squares
@@ -44,6 +48,7 @@ class Sensitivity:
     neighbours: str = ADD_REMOVE
     ones: int = 1
     most: int | None = None
+    weight: int = 1
 
     @property
     def changes(self) -> int:
@@ -52,15 +57,20 @@ class Sensitivity:
 
     @property
     def total(self) -> int:
-        """Largest sum of absolute changes by one unit, for Laplace noise: m `changes`."""
-        return self.contributions * self.changes
+        """Largest sum of absolute changes by one unit, for Laplace noise: m w `changes`."""
+        return self.contributions * self.weight * self.changes
 
     @property
     def squares(self) -> int:
-        """Largest sum of squared changes by one unit, for Gaussian noise: m**2 `changes`, and less if slots hold at most b < m."""
+        """Largest sum of squared changes by one unit, for Gaussian noise: (m w)**2 `changes`, and less if slots hold at most b < m."""
         most = min(self.contributions, self.most or self.contributions)
         full, rest = divmod(self.contributions, most)
-        return (full * most**2 + rest**2) * self.changes
+        return (full * most**2 + rest**2) * self.weight**2 * self.changes
+
+    @property
+    def changes_by_one(self) -> int | None:
+        """How many of the numbers one unit changes, if it is by one each; None if it can be by more."""
+        return self.changes if self.contributions * self.weight == 1 else None
 
     def scale(self, part: Fraction, *, gaussian: bool) -> Fraction:
         """Return the parameter of the noise for a part of the budget, which receipts call its scale.

@@ -174,7 +174,7 @@ def guess_in_regions(empty: AreaCounts, guess: PublicGuess, rng: np.random.Gener
         weight = np.ones(regions.size(regions.depth))
     if not weight.sum():
         raise SettingError("The earlier release has no records in these regions: choose another one.")
-    by_slot = np.repeat(weight, empty.slots)
+    by_slot = np.repeat(weight, empty.entries)
     count = rng.multinomial(guess.records, by_slot / by_slot.sum())
     cells = np.flatnonzero(count)
     places = empty.places_of(cells)

@@ -6,6 +6,7 @@ from dpviz.privacy.consistency import Spread
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.cross_release import CrossRelease
 from dpviz.release.intervals import NO_UPPER_ENDS, OF_RELEASED_PAIRS
+from dpviz.release.mean_release import MeanRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import ESTIMATED, TripRelease
 from dpviz.space.denominators import RATES_PER
@@ -101,6 +102,16 @@ def describe_trip_columns(release: TripRelease) -> dict[str, str]:
     return columns
 
 
+_MEAN_COLUMNS = {
+    "sum": "Sum of the values of the records.",
+    "sum_low": "Lower end of a 95 % interval of the sum, around the best unbiased estimate.",
+    "sum_high": "Upper end of this interval.",
+    "mean": "Mean of the values; missing where its interval is wider than half of the bounds.",
+    "mean_low": "Lower end of a 95 % interval of the mean, never outside the bounds of the values.",
+    "mean_high": "Upper end of this interval.",
+}
+
+
 def describe_area_columns(release: AreaRelease) -> dict[str, str]:
     """Describe the meaning of every column that a table of a release of areas may have, by name."""
     columns, numbers = dict(_AREA_COLUMNS), release.regions.denominator
@@ -114,6 +125,10 @@ def describe_area_columns(release: AreaRelease) -> dict[str, str]:
         del columns["share"], columns["slack"]
         columns["slot_level"] = "Level of the category, 0 for the whole, 1 for the coarsest categories."
         columns["slot_id"] = "Id of the category."
+    if isinstance(release, MeanRelease):
+        low, high = release.categories.low, release.categories.high
+        columns["slot_id"] = f"low or high: each record lies in both, split between the bounds {low:,.15g} and {high:,.15g} by its value."
+        columns |= _MEAN_COLUMNS
     if release.hidden is not None:
         columns["hidden"] = "Whether the region's numbers are missing elsewhere, since its noisy count is under a public threshold."
     return columns

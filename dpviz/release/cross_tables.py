@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from dpviz.arrays import Floats, Texts
@@ -12,6 +13,7 @@ from dpviz.errors import InputError
 from dpviz.privacy.tree_product import ProductSpread
 from dpviz.release.cross_release import CrossRelease
 from dpviz.release.facts import Slots
+from dpviz.release.mean_release import MeanRelease
 from dpviz.release.tables import (
     ESCAPED_NOTE,
     Columns,
@@ -25,6 +27,7 @@ from dpviz.release.tables import (
 )
 from dpviz.space.categories import Categories
 from dpviz.space.nested import ROOT, Nested
+from dpviz.space.values import Values
 
 BY_SLOT, CATEGORIES = "by_slot.parquet", "categories.parquet"
 _ALL_PAIRS = (
@@ -33,8 +36,13 @@ _ALL_PAIRS = (
 )
 
 
+_MEANS = "Regions of all levels, 0 for the whole: records with a value, their sum and their mean."
+
+
 def plan_cross_files(release: CrossRelease, formats: tuple[str, ...]) -> Plan:
     """Plan the files of a release by slot that a release of areas does not have: in GeoParquet and CSV; other formats have the places only.
+
+    A release of means has a table of them beside those of its two slots.
 
     Args:
         release: by place and slot.
@@ -45,9 +53,27 @@ def plan_cross_files(release: CrossRelease, formats: tuple[str, ...]) -> Plan:
         about = f"{_ALL_PAIRS} With the tables beside it, dpviz can read the whole release back from this file."
         plan.append(plan_parquet(BY_SLOT, about, lambda: _make_pairs(release)))
         plan.append(plan_parquet(CATEGORIES, "Every category of every level.", lambda: _make_categories(release.categories)))
+        if isinstance(release, MeanRelease):
+            plan.append(plan_parquet("means.parquet", _MEANS, lambda: _make_means(release)))
     if "csv" in formats:
         plan.append(plan_csv("by_slot.csv", f"{_ALL_PAIRS}{ESCAPED_NOTE}", lambda: _make_pairs(release)))
+        if isinstance(release, MeanRelease):
+            plan.append(plan_csv("means.csv", f"{_MEANS}{ESCAPED_NOTE}", lambda: _make_means(release)))
     return plan
+
+
+def _make_means(release: MeanRelease) -> pa.Table:
+    levels = [release.means(level).drop(columns="name") for level in range(release.regions.depth + 1)]
+    table = pd.concat(levels, ignore_index=True).rename(columns={"region": "region_id"})
+    columns = {name: table[name].to_numpy() for name in table.columns if name not in ("region_id", "status")}
+    return make_table(
+        {
+            "level": release.hierarchy.depth.astype(np.int32),
+            "region_id": pa.array(table["region_id"], pa.string()),
+            **columns,
+            "status": make_constant_column(release.status, len(table)),
+        }
+    )
 
 
 def _ids_of_nodes(nested: Nested) -> Texts:
@@ -126,7 +152,8 @@ def rebuild_cross_release(stated: Slots, places: dict[str, Any], tables: dict[st
     for pair in stated.pairs:
         noise[pair.level, pair.slot_level] = np.inf if pair.variance is None else pair.variance
     is_biased = places["approximate"] is not None
-    return CrossRelease(
+    kind: Any = MeanRelease if isinstance(categories, Values) else CrossRelease
+    return kind(
         **places | {"spread": ProductSpread.of_noise(hierarchy, slots, noise), "unbiased": places["unbiased"] if is_biased else None},
         categories=categories,
         cross_noisy=read("count_noisy"),
@@ -136,6 +163,8 @@ def rebuild_cross_release(stated: Slots, places: dict[str, Any], tables: dict[st
 
 
 def _rebuild_categories(stated: Slots, table: pa.Table) -> Categories:
+    if stated.step is not None:
+        return Values(low=stated.edges[0], high=stated.edges[1], step=stated.step)
     columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
     here = [columns["slot_level"] == level for level in range(1, len(stated.levels) + 1)]
     ids = [columns["slot_id"][rows] for rows in here]

@@ -506,19 +506,22 @@ class Slots:
 
     Attributes:
         levels: names of their levels, coarsest first.
-        read_as: how an entry found its slot: by its id, by the bin of its number, or by the hour, weekday or month of its time.
-        edges: of bins, ascending; a bin has its lower edge, and not its upper one. Empty for others.
+        read_as: how an entry found its slot: by its id, by the bin of its number, or by the hour, weekday or month of its time; or whether
+            it is a value that was added up, each record in both slots, split between the bounds.
+        edges: of bins, ascending; a bin has its lower edge, and not its upper one. Of values, both bounds. Empty for others.
         zone: of times, the time zone; null for others.
         other: whether the last slot has the records that lie in no other one; else they were left out.
         pairs: the pairs of levels, with the noise on their counts.
+        step: of values, the width of their grid; left out for others.
     """
 
     levels: Annotated[tuple[Filled, ...], Limit("minItems", 1), Limit("maxItems", 16)]
-    read_as: Literal["ids", "bins", "hour", "weekday", "month"]
+    read_as: Literal["ids", "bins", "hour", "weekday", "month", "value"]
     edges: tuple[float, ...]
     zone: str | None
     other: bool
     pairs: Annotated[tuple[PairLevel, ...], Limit("minItems", 1)]
+    step: Annotated[float, Limit("exclusiveMinimum", 0)] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,10 +17,10 @@ from dpviz.space.nested import Nested
 from dpviz.space.region_tables import fields_from_columns
 
 if TYPE_CHECKING:
-    from dpviz.arrays import Mask, Texts
+    from dpviz.arrays import Integers, Mask, Places, Texts
 
-IDS, BINS, HOUR, WEEKDAY, MONTH = "ids", "bins", "hour", "weekday", "month"
-READ_AS = (IDS, BINS, HOUR, WEEKDAY, MONTH)
+IDS, BINS, HOUR, WEEKDAY, MONTH, VALUE = "ids", "bins", "hour", "weekday", "month", "value"
+READ_AS = (IDS, BINS, HOUR, WEEKDAY, MONTH, VALUE)
 TIMES = (HOUR, WEEKDAY, MONTH)
 MOST_SLOTS = 2**16
 _PARTS_OF_DAY = ("night", "morning", "afternoon", "evening")
@@ -38,8 +38,8 @@ class Categories(Nested):
         ids: g arrays, (n_k,) texts, unique in their level.
         parent: g arrays, (n_k,) index of each category's parent in the level above; zeros for level 1.
         names: g arrays, (n_k,) readable names.
-        read_as: how an entry of a table finds its slot: "ids" (it is the id of a slot), "bins" (a number), or "hour", "weekday" or "month"
-            (a time).
+        read_as: how an entry of a table finds its slot: "ids" (it is the id of a slot), "bins" (a number), "hour", "weekday" or "month"
+            (a time), or "value" (a number that is added up: see `Values`).
         edges: of bins, ascending: slot i has the numbers from edges[i] up to but not including edges[i + 1]; () for others.
         zone: of times, the time zone in which hours, days and months begin, such as "Europe/Berlin". A time that states its offset is
             converted to it, and any other is taken as a time there. None for others.
@@ -90,6 +90,32 @@ class Categories(Nested):
     def slots(self) -> int:
         """The number of finest categories."""
         return len(self.ids[-1])
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether an entry is read as a number, which a text table may write with a decimal comma."""
+        return self.read_as in (BINS, VALUE)
+
+    @property
+    def entries(self) -> int:
+        """How many entries are told apart while records are counted: here the slots."""
+        return self.slots
+
+    @property
+    def per_record(self) -> int:
+        """How much one record adds to the counts of all slots together."""
+        return 1
+
+    def add_to_slots(self, table: Integers, places: Places, entries: Places, records: Integers) -> None:
+        """Add records to (n, slots) counts of places by slots.
+
+        Args:
+            table: the counts, which are changed; 0 before.
+            places: (k,) place of each number of records.
+            entries: (k,) entry of each, its slot; no place has one twice.
+            records: (k,) how many.
+        """
+        table[places, entries] = records
 
     def mask_of(self, ids: Sequence[str] | None) -> Mask:
         """Return (slots,) whether each slot lies in any of the categories with these ids, of any level; None is all of them.

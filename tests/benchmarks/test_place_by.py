@@ -150,3 +150,46 @@ def test_hours_of_20_million_points_cost_little(line, tmp_path, kind, bar):
     without = best(lambda: dv.read_areas(path, **options), 3)
     by_hour = best(lambda: dv.read_areas(path, **options, categories=HOURS_IN_UTC, slot="at"), 3)
     line(f"20 M points of {kind} by hour", by_hour, without, "without hours", bar)
+
+
+TOWNS = np.array([20, 50, 200, 2000])
+"""Records of each of four kinds of towns, of which there are 150 each."""
+
+
+@pytest.mark.parametrize(("budget", "bar"), [(dv.PureBudget(1), 0.77), (RHO, 1.02)], ids=["epsilon", "rho"])
+def test_means_have_smaller_errors_than_half_of_the_budget_on_a_count_and_half_on_a_centred_sum(budget, bar):
+    """Geometric mean over sizes of towns and true means; the other way has the same kind of noise, and its means are cut to the bounds."""
+    rng, top, kinds = np.random.default_rng(9), 120, np.repeat(TOWNS, 150)
+    regions = dv.Regions.from_table(pd.DataFrame({"town": [f"t{town}" for town in range(len(kinds))]}), levels=["town"])
+    ratios, held = [], []
+    for mean in (15, 45, 60):
+        values = np.clip(rng.gamma(2, mean / 2, kinds.sum()).round(), 0, top)
+        town = np.repeat(np.arange(len(kinds)), kinds)
+        table = pd.DataFrame({"region": regions.ids_of(1)[town], "v": values})
+        areas = dv.AreaCounts.from_table(table, regions=regions, categories=dv.Values(low=0, high=top), slot="v", count="none")
+        true = np.bincount(town, values) / kinds
+        release = CrossTree(lean=False, split="custom", weights=(0, 1)).release(areas, budget, dv.Entropy.seeded(mean))
+        means = release.means()
+        held.append(((means["mean_low"] <= true) & (true <= means["mean_high"])).mean())
+        nodes = release.nodes()
+        share = release.cross_count[nodes, 2] / np.maximum(release.count[nodes], 1e-9)
+        ours = np.where(
+            release.cross_count[nodes, 2] <= 0, 0, np.where(release.cross_count[nodes, 1] <= 0, top, top * np.clip(share, 0, 1))
+        )
+        count, centred = (_half_noise(sensitivity, budget, len(kinds), rng) for sensitivity in (1, top))
+        other = np.clip(top / 2 + (np.bincount(town, 2 * values - top) + centred) / 2 / np.maximum(kinds + count, 1), 0, top)
+        for size in TOWNS:
+            here = kinds == size
+            errors = [np.sqrt(np.mean((found[here] - true[here]) ** 2)) for found in (ours, other)]
+            ratios.append(errors[0] / errors[1])
+    ratio, coverage = float(np.exp(np.mean(np.log(ratios)))), float(np.mean(held))
+    print(f"\nerror of the mean: {ratio:.2f} of the other way, from {min(ratios):.2f} to {max(ratios):.2f}; intervals hold {coverage:.3f}")
+    assert ratio < bar
+    assert 0.94 < coverage < 0.96
+
+
+def _half_noise(sensitivity, budget, number, rng):
+    """Noise of the kind of a budget, of which half is spent on a number of this sensitivity."""
+    if isinstance(budget, dv.PureBudget):
+        return rng.laplace(0, 2 * sensitivity / float(budget.epsilon), number)
+    return rng.normal(0, sensitivity / np.sqrt(float(budget.rho)), number)

@@ -82,7 +82,7 @@ def test_data_are_counted_as_declared(tmp_path):
     (tmp_path / "a.toml").write_text(to_toml(from_tables(BY_HOUR)), "utf-8")
     areas = data_of(read_config(tmp_path / "a.toml")).data
     table = pd.read_csv(tmp_path / "visits.csv", dtype={"town": str})
-    assert (areas.contributions, areas.per_slot, areas.slots) == (4, 1, 24)
+    assert (areas.contributions, areas.per_slot, areas.entries) == (4, 1, 24)
     most = table.assign(hour=table["at"].str[11:13]).drop_duplicates(["who", "hour"]).groupby("who").size().clip(upper=4).sum()
     assert areas.count.sum() == most
 
@@ -102,6 +102,24 @@ def test_a_publication_by_slot_is_paid_written_and_read_back(tmp_path):
     assert len(long) == release.cross_count.size
     fine = long[(long.level == 2) & (long.slot_level == 2)]
     np.testing.assert_allclose(fine["count"], release.to_frame(("town", "hour"))["count"])
+
+
+def test_means_are_read_back_as_they_were_released(tmp_path):
+    regions = dv.Regions.from_table(TOWNS, levels=["state", "town"])
+    people = pd.DataFrame({"region": list("abc") * 200, "age": np.arange(600) % 90})
+    values = dv.Values(low=0, high=100, step=0.5)
+    areas = dv.AreaCounts.from_table(people, regions=regions, categories=values, slot="age", count="none")
+    release = dv.CrossTree().release(areas, dv.PureBudget(1), dv.Entropy.system())
+    texts = dv.Publication(name="Ages", curator="A town", description="Made up.", region="", intended_use="", draws=1, truth_seen=False)
+    folder = dv.write_release(release, tmp_path / "out", dv.describe(release, texts), formats=["geoparquet", "csv"])
+    again = dv.read_release(folder)
+    assert isinstance(again, dv.MeanRelease)
+    assert again.same_as(release)
+    pd.testing.assert_frame_equal(again.means("town"), release.means("town"))
+    long = pd.read_csv(folder / "means.csv")
+    assert long["level"].tolist() == release.hierarchy.depth.tolist()
+    np.testing.assert_allclose(long["mean"][long["level"] == 2], release.means()["mean"])
+    assert "never outside the bounds" in (folder / "manifest.json").read_text("utf-8")
 
 
 def test_errors_to_expect_of_made_up_records_know_the_bound_of_a_slot(tmp_path):

@@ -84,6 +84,7 @@ def test_the_schema_is_what_the_dataclasses_declare_valid_and_closed_and_documen
                     "grid_of_destinations",
                     "denominator",
                     "slots",
+                    "step",
                     "persons_searched",
                     *MORE_TEXTS,
                 }

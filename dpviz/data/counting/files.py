@@ -268,7 +268,7 @@ def read_areas(
     check_slot_column(categories, slot)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
     engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
-    slots = 1 if categories is None else categories.slots
+    slots = 1 if categories is None else categories.entries
     bound = _bound_persons(person, contributions, key, distinct=distinct, per_slot=per_slot, slots=slots)
     is_declared = declares_unit(unit, person)
     locator: PointLocator | IdLocator

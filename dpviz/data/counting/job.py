@@ -428,8 +428,8 @@ class BySlot:
 
     @property
     def number_columns(self) -> tuple[str, ...]:
-        """The columns of coordinates, if they are numbers."""
-        return self.place.number_columns
+        """The columns of coordinates, if they are numbers, and that of slots."""
+        return (*self.place.number_columns, *((self.column,) if self.categories.are_numbers else ()))
 
     @property
     def by_id(self) -> bool:
@@ -439,11 +439,11 @@ class BySlot:
     @property
     def size(self) -> int:
         """The number of places times that of slots."""
-        return self.place.size * self.categories.slots
+        return self.place.size * self.categories.entries
 
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the cell of each row."""
-        return cells_by_slot(self.place.cells(columns), slots_of(columns[self.column], self.categories), self.categories.slots)
+        return cells_by_slot(self.place.cells(columns), slots_of(columns[self.column], self.categories), self.categories.entries)
 
 
 CellFinder: TypeAlias = PointCells | LeafColumn | Pairs[PointCells] | Pairs[LeafColumn] | BySlot

@@ -18,7 +18,7 @@ from dpviz.data.placed_rows import PlacedRows
 from dpviz.data.reading.formats import declares_columns
 from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file
 from dpviz.data.reading.points import header_of, read_rows, weights_of
-from dpviz.data.reading.trips import cut_length, is_matrix, open_rows, read_ids, read_named, resolve_id_columns
+from dpviz.data.reading.trips import cut_length, is_matrix, open_rows, read_columns, read_ids, resolve_id_columns
 from dpviz.data.roles import EachRow, each_row_of, fold_name, unread_columns
 from dpviz.data.slots import check_slots
 from dpviz.errors import InputError
@@ -150,16 +150,17 @@ class SlotLocator:
     @property
     def size(self) -> int:
         """The number of places times that of slots."""
-        return self.place_of.size * self.categories.slots
+        return self.place_of.size * self.categories.entries
 
     def place(self, source: Source) -> PlacedRows:
         """Read the rows of a table, and find the place and the slot of each."""
         placed, rules = self.place_of.place(source), self.request
         opened = open_rows(source, rules.limits, text_format=rules.text_format, quoted_newlines=rules.quoted_newlines)
         name = find_column(opened.names, self.column)
-        columns, _ = read_named(opened, [name], rules.bad_rows, None)
-        slots = check_slots(columns[name], self.categories, f"Column {name!r}", rules.bad_rows)
-        return replace(placed, cells=cells_by_slot(placed.cells, slots, self.categories.slots))
+        at = [opened.names.index(name)]
+        (column,) = read_columns(opened, at, rules.bad_rows, numbers=at if self.categories.are_numbers else ()).columns
+        slots = check_slots(column, self.categories, f"Column {name!r}", rules.bad_rows)
+        return replace(placed, cells=cells_by_slot(placed.cells, slots, self.categories.entries))
 
     def job(self, files: FoundFiles, bound: Bound | None) -> Job:
         """Make the job of counting tables with a column of slots."""

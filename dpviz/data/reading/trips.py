@@ -371,12 +371,14 @@ def open_rows(source: Source, limits: Limits, *, text_format: TextFormat, quoted
     return open_table(kind, data, limits, quoted_newlines=quoted_newlines, text_format=text_format).index_first()
 
 
-def read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, counts: Sequence[int] = ()) -> Cells:
+def read_columns(
+    opened: OpenTable, positions: Sequence[int], bad_rows: str, counts: Sequence[int] = (), numbers: Sequence[int] = ()
+) -> Cells:
     """Read the columns at some positions, and refuse nested columns. Bad lines are refused, or under "drop" left out.
 
-    `counts` are the positions of columns of counts.
+    `counts` are the positions of columns of counts, and `numbers` of those of other numbers.
     """
-    read = opened.take(positions, counts=counts)
+    read = opened.take(positions, counts=counts, numbers=numbers)
     if bad_rows == "refuse":
         read.bad.refuse(REMEDY)
     refuse_nested(read.columns)

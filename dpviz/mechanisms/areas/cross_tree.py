@@ -13,7 +13,7 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.areas.base import SAME_NUMBER, AreaMechanism
-from dpviz.mechanisms.audit import AREAS, CROSS, Added
+from dpviz.mechanisms.audit import AREAS, CROSS, MEANS, Added
 from dpviz.mechanisms.base import BOUNDED, PUBLIC_REGIONS, LevelError, Share, setting, split_shares
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import region_weights
@@ -23,10 +23,12 @@ from dpviz.privacy.lean import make_lean
 from dpviz.privacy.tree_product import ProductSpread, fit_product
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.cross_release import CrossRelease
+from dpviz.release.mean_release import MeanRelease
 from dpviz.space.categories import Categories
 from dpviz.space.cross import Cross, categories_of, regions_of
 from dpviz.space.nested import Nested
 from dpviz.space.regions import Regions
+from dpviz.space.values import Values
 
 _SPLITS = ("balanced", "minimax", "uniform", "geometric", "custom")
 _HELP = (
@@ -38,6 +40,10 @@ _WEIGHTS = (
 )
 _PUBLIC_SLOTS = "the categories and their levels"
 _PER_SLOT = "Of one person at most {most:,} records count in all, and at most {per_slot:,} in each slot, over all regions."
+_SUMS = (
+    "The values between {low:,.15g} and {high:,.15g} are added up in steps of {step:.15g}. A record adds {steps:,} steps to its two slots"
+    " together, by which counts and noise are divided: they are in records."
+)
 _BIASED = (
     "spread and intervals are those of the best unbiased estimates; released counts are at least 0 and lean: in places with few records,"
     " slots are split much as in the larger region around"
@@ -57,7 +63,8 @@ class CrossTree(AreaMechanism):
     `Sensitivity`). If records are replaced, both are at most twice as large. Each pair has independent noise for its part of the budget,
     and the parts add up: epsilons by basic composition, rhos by that of zCDP. Least squares, lean counts and sums see noisy counts alone.
     For (epsilon, delta) and m = 1, one count of each pair changes by one (two, if replaced), as the exact accounting assumes; for m > 1 rho
-    comes from the tight conversion.
+    comes from the tight conversion. With `Values`, a record lies in both slots, and adds w steps to them in all: sums and squares are at
+    most w and w**2 times as large, and rho comes from the tight conversion.
 
     Source:
         Least squares on trees: Hay, Rastogi, Miklau, Suciu, VLDB 2010, Section 4. On the product of two trees it is one fit along each (see
@@ -67,7 +74,8 @@ class CrossTree(AreaMechanism):
         The part of a pair is the share of its level of regions times that of its level of categories; free parts were measured to gain at
         most 0.3 %. Where rounding makes the noise no exact product, the fit's weights are those of a product close to it, and the stated
         variances are exact. b lowers no noise under epsilon. Under "bounded", the whole costs more than it has to, as in a region tree,
-        but its slots do not, so that it keeps its share.
+        but its slots do not, so that it keeps its share. Of `Values`, "balanced" measures the two slots
+        alone: their sum says nothing of a mean.
 
     Without categories, regions alone are counted, as by a region tree.
 
@@ -85,7 +93,7 @@ class CrossTree(AreaMechanism):
     title: ClassVar[str] = "Cross tree"
     summary: ClassVar[str] = "Counts regions by category, such as the hour, on every pair of levels; counts add up in both directions."
     by_category: ClassVar[bool] = True
-    audit_inputs: ClassVar[tuple[Added[Any], ...]] = (*AREAS, *CROSS)
+    audit_inputs: ClassVar[tuple[Added[Any], ...]] = (*AREAS, *CROSS, *MEANS)
     advice: ClassVar[str] = "For counts by place and hour, mode or group. Regions alone are better counted by a region tree."
 
     split: str = setting("balanced", "Budget over levels of regions", choices=_SPLITS, help=_HELP.format(parts="regions"))
@@ -106,7 +114,8 @@ class CrossTree(AreaMechanism):
             BudgetError: something else than a budget, delta = 0, or a split that does not fit the levels.
             InputError: not AreaCounts.
         """
-        run, categories = Run.of(self, areas, budget, entropy), areas.categories
+        self.check_type(areas)
+        run, categories = Run.of(self, areas, budget, entropy, weight=areas.per_record), areas.categories
         if categories is None:
             return self.make_release(run, *self.count_levels(run, self.level_weights(areas.regions, gaussian=run.gaussian)))
         frame = Cross(areas.regions, categories)
@@ -116,8 +125,11 @@ class CrossTree(AreaMechanism):
         unbiased = fit_product(spread.places, spread.slots, noisy)
         count = make_lean(places, slots, unbiased, spread.of_nodes()) if self.lean else unbiased
         bound = () if areas.per_slot is None else (_PER_SLOT.format(most=areas.contributions, per_slot=areas.per_slot),)
+        if isinstance(categories, Values):
+            bound = (_SUMS.format(low=categories.low, high=categories.high, step=categories.step, steps=areas.per_record),)
         public_total = (SAME_NUMBER,) if self.neighbours == BOUNDED else ()
-        return CrossRelease(
+        kind: Any = MeanRelease if isinstance(categories, Values) else CrossRelease
+        return kind(
             regions=areas.regions,
             categories=categories,
             noisy=noisy[:, 0],
@@ -137,7 +149,7 @@ class CrossTree(AreaMechanism):
         """Count every pair of levels that has a part of the budget.
 
         Returns:
-            (n, s) noisy counts, NaN where they are not measured, and the (levels, levels) variance of each pair, infinite there.
+            (n, s) noisy counts in records, NaN where they are not measured, and the (levels, levels) variance of each pair, infinite there.
         """
         places, slots = frame.regions.hierarchy, frame.categories.hierarchy
         of_regions, of_slots = self.level_weights(frame, gaussian=run.gaussian), self.slot_level_weights(frame, gaussian=run.gaussian)
@@ -150,7 +162,7 @@ class CrossTree(AreaMechanism):
                 of_pair = run.with_most(_most_in_category(run.data.per_slot, frame.categories, slot_level))
                 counts, noise[level, slot_level] = of_pair.measure(_purpose(frame, level, slot_level), true[here].ravel(), amount, level)
                 noisy[here] = counts.reshape(true[here].shape)
-        return noisy, noise
+        return noisy / run.data.per_record, noise / run.data.per_record**2
 
     def level_weights(self, frame: Regions | Cross, *, gaussian: bool) -> list[float]:
         """Return the weights of the levels of regions, the whole's first: of rho if noise is Gaussian, else of epsilon.
@@ -208,6 +220,8 @@ def _most_in_category(per_slot: int | None, categories: Categories, level: int) 
 def _weights_of(nested: Nested | None, split: str, custom: tuple[float, ...], *, gaussian: bool) -> list[float]:
     if nested is None:
         return [1.0]
+    if isinstance(nested, Values) and split == "balanced":
+        return [0.0, 1.0]  # of sums, the whole of both slots says nothing of the mean
     sizes = [nested.size(level) for level in range(nested.depth + 1)]
     return region_weights(split, sizes, gaussian=gaussian, custom=custom, root=True)
 

@@ -107,7 +107,7 @@ def test_each_slot_alone_is_a_region_tree(budget):
     tree, release = RegionTree(split="custom", weights=(1, 2)), made(cross, areas, budget)
     run = Run.of(tree, areas, budget, Entropy.seeded(1))
     _, variance = tree.count_levels(run, [0, 1, 2])
-    for slot in range(areas.slots):
+    for slot in range(areas.entries):
         column = release.slot_hierarchy.starts[-2] + slot
         alone = tree.make_release(run, release.cross_noisy[:, column], variance)
         np.testing.assert_allclose(release.cross_count[:, column], alone.count, atol=1e-9)
