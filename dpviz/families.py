@@ -121,8 +121,8 @@ class Family:
 
     @property
     def offered(self) -> dict[str, type[Any]]:
-        """Those of `choices` that pages offer."""
-        return {key: kind for key, kind in self.choices.items() if kind.on_pages}
+        """Those of `choices` that pages offer for places alone."""
+        return {key: kind for key, kind in self.choices.items() if not kind.by_category}
 
 
 POINT_FAMILY = Family(

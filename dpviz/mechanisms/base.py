@@ -257,7 +257,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         lesson: the key of the lesson in which this attack runs; "" without one.
         spends: False for references that have no ε at all: whatever budget they are given has no effect.
         audit_inputs: made-up neighbours for audits: those of the family, or where a mechanism's faults would not show on them, its own.
-        on_pages: whether pages offer it: False where they cannot show what it counts.
+        by_category: whether it counts by category beside the place: pages offer it where records are counted so.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
         noise_by_budget: whether the kind of the budget decides the noise: discrete Laplace for epsilon, discrete Gaussian for rho and for
@@ -289,7 +289,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     lesson: ClassVar[str] = ""
     spends: ClassVar[bool] = True
     audit_inputs: ClassVar[tuple[Added[Any], ...]]
-    on_pages: ClassVar[bool] = True
+    by_category: ClassVar[bool] = False
     extra_tab: ClassVar[str] = ""
     page_settings: ClassVar[Mapping[str, Any]] = {}
     noise_by_budget: ClassVar[bool] = False

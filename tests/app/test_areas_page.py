@@ -249,7 +249,7 @@ class TestMaps:
         release = areas_drawn(fine(changed(app, settings={"split": "custom", "weights": [0.2, 0.3, 0.5]}))).release
         assert expected == pytest.approx([float(np.sqrt((release.stddev(level) ** 2).mean())) for level in range(4)])
 
-    @pytest.mark.parametrize("key", sorted(key for key, kind in MECHANISMS.of("areas").items() if kind.on_pages))
+    @pytest.mark.parametrize("key", sorted(key for key, kind in MECHANISMS.of("areas").items() if not kind.by_category))
     def test_every_mechanism_fills_every_tab(self, key):
         app = fine(areas_app(CITY | {"mechanism": key}))
         assert areas_drawn(app).release.mechanism == key

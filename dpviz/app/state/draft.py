@@ -128,6 +128,12 @@ class Draft:
         return self.uploaded if self.source in (SAMPLE, UPLOAD) else self.by_path
 
     @property
+    def by_category(self) -> bool:
+        """Whether records are counted by category, such as the hour, beside the place."""
+        about = self.kind.samples.get(self.sample or "")
+        return self.source == SAMPLE and about is not None and about.by_category
+
+    @property
     def run(self) -> Run:
         """The first run."""
         return self.runs[0]

@@ -45,7 +45,7 @@ class Run:
     PureBudget(epsilon=Fraction(1, 3))
     """
 
-    mechanism: str | None = field(default=None, metadata=in_link_of(lambda kind: choice_reader(*kind.family.offered)))
+    mechanism: str | None = field(default=None, metadata=in_link_of(lambda kind: choice_reader(*kind.family.choices)))
     settings: dict[str, Any] = field(default_factory=dict, metadata=in_link(read_settings))
     epsilon: Fraction | None = field(default=None, metadata=in_link(fraction_reader(SMALLEST_EPSILON, LARGEST_EPSILON)))
     delta: Fraction | None = field(default=None, metadata=in_link(fraction_reader(SMALLEST_DELTA, LARGEST_DELTA)))
@@ -61,7 +61,7 @@ class Run:
         """
         if self.mechanism is None:
             raise SettingError("Choose a mechanism.")
-        if self.mechanism not in family.offered:
+        if self.mechanism not in family.choices:
             raise SettingError(f"There is no such mechanism of {family.name}: choose another one.")
         built: AnyMechanism = family.choices[self.mechanism].from_settings(self.settings)
         return built

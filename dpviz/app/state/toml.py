@@ -93,7 +93,7 @@ def read_for_page(body: bytes, family: str) -> ReleaseConfig:
     if name != family:
         other = f"open it on the {name.capitalize()} page" if name in KINDS else "there is no page for it"
         raise SettingError(f"This is a configuration of {name}: {other}.")
-    if config.categories is not None or config.mechanism.key not in config.family.offered:
+    if config.categories is not None:
         raise SettingError("Counts by category are not shown on this page: publish them with dpviz release.")
     return config
 

@@ -84,7 +84,7 @@ class CrossTree(AreaMechanism):
     key: ClassVar[str] = "cross_tree"
     title: ClassVar[str] = "Cross tree"
     summary: ClassVar[str] = "Counts regions by category, such as the hour, on every pair of levels; counts add up in both directions."
-    on_pages: ClassVar[bool] = False
+    by_category: ClassVar[bool] = True
     audit_inputs: ClassVar[tuple[Added[Any], ...]] = (*AREAS, *CROSS)
     advice: ClassVar[str] = "For counts by place and hour, mode or group. Regions alone are better counted by a region tree."
 
