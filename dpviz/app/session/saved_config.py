@@ -71,8 +71,6 @@ def describe_kept(config: ReleaseConfig) -> str:
     hidden = [f"[data] {name}" for name in ("engine", "may_be_empty") if name in table and not (name == "engine" and by_path)]
     for title, part in (("regions", config.regions), ("destinations", config.destinations)):
         hidden += [f"[{title}] {name}" for name in ("names", "crs") if part is not None and part.file and getattr(part, name)]
-    hidden += [
-        f"[categories] {name}" for name in ("coarser", "names") if config.categories is not None and getattr(config.categories, name)
-    ]
+    hidden += [f"[categories] {name}" for name in ("coarser", "names") if getattr(config.categories, name, None)]
     hidden += ["[output] folder"] if config.output.folder != USUAL_FOLDER else []
     return f"Not shown here, but written again when you save: {', '.join(hidden)}." if hidden else ""

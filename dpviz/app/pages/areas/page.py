@@ -34,4 +34,5 @@ PAGE = FamilyPage(
     show_declared=show_declared,
     show_release=show_release,
     count_useful=count_useful,
+    promise_of=lambda declared: declared.promise,
 )
