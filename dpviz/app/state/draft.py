@@ -53,6 +53,7 @@ from dpviz.publishing.config import (
     ReleaseConfig,
 )
 from dpviz.samples.points import POINT_SAMPLES
+from dpviz.space.cross import Cross
 
 _KEYS_OF_FILE = ("file", "levels", "names", "prefixes", "denominator", "crs")
 NO_GRID = {
@@ -208,6 +209,12 @@ class Draft:
         """
         mechanism = self.build()
         return list(mechanism.shares_of_rho(frame) if self.split_amount == "ρ" else mechanism.shares(frame))
+
+    def slot_shares(self, frame: Any) -> list[Share]:
+        """List the parts of `split_amount` over levels of categories, as `shares` does; none where the mechanism counts places alone."""
+        mechanism = self.build()
+        counts_so = mechanism.by_category and isinstance(frame, Cross)
+        return list(mechanism.slot_shares(frame, gaussian=self.split_amount == "ρ")) if counts_so else []
 
     def same_draw(self, other: Draft) -> bool:
         """Return whether both draw from the same data in the same way in Curate; texts, account, guess and seeds do not matter."""
