@@ -103,6 +103,7 @@ class FamilyPage:
         show_release: shows a draw with its controls, given the comparisons of its runs with the truth, each None where it may not be seen;
             moving a control draws no noise.
         count_useful: returns how many parts of a level of a release are useful, by its own errors; None of too many.
+        promise_of: says of what is declared what a press protects, beside the price; "" where the text under the page says it all.
         below_mechanism: in Curate, asks what belongs between mechanism and budget.
         below_errors: shows what belongs under the expected errors, given the counts of `counts_of` and what is expected.
     """
@@ -130,7 +131,8 @@ class FamilyPage:
     unit_of: Callable[[Any], str]
     show_declared: Callable[[Any, Expected | None, str], object]
     show_release: Callable[[Any, Sequence[Any]], object]
-    count_useful: Callable[[Any, int], int | None]
+    count_useful: Callable[[Any, Any], int | None]
+    promise_of: Callable[[Any], str] = lambda _: ""
     below_mechanism: Callable[[], object] = _nothing
     below_errors: Callable[[Any, Expected | None], object] = _nothing
     runs: TeachRuns = field(init=False)
