@@ -121,7 +121,7 @@ class Family:
 
     @property
     def offered(self) -> dict[str, type[Any]]:
-        """Those of `choices` that pages offer for data without categories."""
+        """Those of `choices` that pages offer for places alone."""
         return {key: kind for key, kind in self.choices.items() if not kind.by_category}
 
 

@@ -99,7 +99,7 @@ _NAMES = {
 _TIMES = {
     *("time", "times", "date", "datetime", "timestamp", "timestampms", "ts", "day", "month", "year", "hour", "week", "weekday", "minute"),
     *("datum", "zeit", "uhrzeit", "fecha", "hora", "heure", "jour", "godzina", "periodo", "createdate", "started", "ended"),
-    "quarter",
+    *("quarter", "at", "zeitpunkt", "zeitstempel", "stunde", "wochentag", "monat", "mois", "mes"),
 }
 _COUNTS = {
     *("count", "counts", "n", "records", "people", "trips", "flow", "flows", "s000", "commuters", "journeys", "passengers", "volume"),
@@ -412,6 +412,16 @@ def find_region_roles(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def find_persons(names: Iterable[str]) -> tuple[str, ...]:
     """Find columns that are called persons, devices or vehicles; for proposals only."""
     return tuple(name for name in names if squeeze(name) in _PERSONS)
+
+
+def find_times(header: PublicHeader) -> tuple[str, ...]:
+    """Find columns that may hold times: those whose declared type is one, or else those with a word for times in their name.
+
+    >>> find_times(PublicHeader(names=("lon", "started_at", "Dauer", "Zeit")))
+    ('started_at', 'Zeit')
+    """
+    typed = tuple(name for name in header.names if name in header.types and pa.types.is_temporal(header.types[name]))
+    return typed or tuple(name for name in header.names if {fold_name(word) for word in words_of(name)} & _TIMES)
 
 
 def suspect_persons(names: Iterable[str]) -> tuple[str, ...]:

@@ -211,12 +211,17 @@ class Settings:
         return {rule.name: getattr(self, rule.name) for rule in self.rules() if getattr(self, rule.name) != rule.default}
 
 
+AnyLevel = int | tuple[int, int]
+"""The number of a level, or a pair: of a level of regions, and one of categories, from 1 on."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LevelError:
     """The noise on the counts of one level of a release.
 
     Attributes:
         level: 0 for the whole.
+        slot_level: of counts by category also the level of categories, 0 for all of them together.
         of: name of what is counted on the level, such as "the whole domain" or "state to state".
         numbers: number of counts on the level; None where that depends on the data.
         stddev: root mean square standard deviation of a count, in records or trips; NaN where none can be stated.
@@ -224,16 +229,23 @@ class LevelError:
     """
 
     level: int
+    slot_level: int = 0
     of: str
     numbers: int | None
     stddev: float
     interval: float
 
     @classmethod
-    def of_noise(cls, level: int, of: str, stddevs: Floats, noise: Noise) -> LevelError:
-        """Sum up (n,) standard deviations of a level's counts, with noise of a kind."""
-        stddev = np.sqrt(np.mean(stddevs**2))
-        return cls(level=level, of=of, numbers=len(stddevs), stddev=float(stddev), interval=float(half_widths(noise, stddev)))
+    def of_noise(cls, level: AnyLevel, of: str, stddevs: Floats, noise: Noise) -> LevelError:
+        """Sum up (n,) standard deviations of the counts of a level, or of a pair of levels, with noise of a kind."""
+        stddev, (place, slot) = np.sqrt(np.mean(stddevs**2)), level if isinstance(level, tuple) else (level, 0)
+        sizes = {"numbers": len(stddevs), "stddev": float(stddev), "interval": float(half_widths(noise, stddev))}
+        return cls(level=place, slot_level=slot, of=of, **sizes)
+
+    @property
+    def key(self) -> AnyLevel:
+        """The level, or with a level of categories the pair of both."""
+        return (self.level, self.slot_level) if self.slot_level else self.level
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +269,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         lesson: the key of the lesson in which this attack runs; "" without one.
         spends: False for references that have no ε at all: whatever budget they are given has no effect.
         audit_inputs: made-up neighbours for audits: those of the family, or where a mechanism's faults would not show on them, its own.
-        by_category: whether it counts by category, too: pages offer it for such data alone.
+        by_category: whether it counts by category beside the place: pages offer it where records are counted so.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
         noise_by_budget: whether the kind of the budget decides the noise: discrete Laplace for epsilon, discrete Gaussian for rho and for

@@ -16,7 +16,7 @@ from dpviz.families import FAMILIES
 from dpviz.lessons.lesson import Lesson
 from dpviz.mechanisms import AnyMechanism
 from dpviz.privacy.budget import Budget
-from dpviz.publishing.config import NO_CRS, BudgetPart, DataConfig, DataPart, DomainPart, RegionsPart
+from dpviz.publishing.config import NO_CRS, BudgetPart, CategoriesPart, DataConfig, DataPart, DomainPart, RegionsPart
 from dpviz.publishing.study_config import StudyConfig
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain
@@ -210,6 +210,9 @@ def write_data(inputs: DataConfig, unit: str | None = None, bad_rows: str = "dro
     frame = [f"domain={_write_domain(inputs.domain)}"] if inputs.domain else ["regions=regions"]
     if inputs.destinations is not None:
         frame.append("destinations=destinations")
+    if inputs.categories is not None:
+        lines.append(_write_categories(inputs.categories))
+        frame.append("categories=categories")
     if data.person is not None:
         lines.append(f"# {RANDOM_CHOICE}")
     unit = unit or inputs.declared_unit
@@ -296,10 +299,27 @@ def _write_regions(name: str, part: RegionsPart) -> str:
     return _call(f"{name} = dv.Regions.from_polygons", [polygons])
 
 
+def _write_categories(part: CategoriesPart) -> str:
+    """Write the assignment of categories: from their file, or made without one."""
+    if part.file is not None:
+        name, arguments = (
+            "reading.read_categories",
+            [_quote(part.file), f"levels={_literal(list(part.levels))}", *_keywords(part, ("names",))],
+        )
+    elif part.bins or part.values:
+        name = "Categories.bins" if part.bins else "Categories.values"
+        arguments = [_literal(list(part.bins or part.values)), *_keywords(part, ("coarser",))]
+    else:
+        name = f"Categories.{part.times}s"
+        arguments = [_quote(text) for text in (part.first, part.last) if text is not None] + _keywords(part, ("zone",))
+    call = _call(f"categories = dv.{name}", arguments)
+    return call if part.other is None else f"{call}.with_other({_quote(part.other)})"
+
+
 def _columns(data: DataPart, bad_rows: str) -> list[str]:
     """Return a reader's arguments that describe columns, rules and engine; defaults are left out."""
-    own = ("origin", "destination", "exactly") if data.is_trips else ("x", "y", "geometry", "centroids", "region")
-    people = ("crs", "count", "person", "contributions", "distinct")
+    own = ("origin", "destination", "exactly") if data.is_trips else ("x", "y", "geometry", "centroids", "region", "slot")
+    people = ("crs", "count", "person", "contributions", "per_slot", "distinct")
     marks = [f"{name}={_literal(value)}" for name, value in data.text_format().declarations().items()]
     written = [_call("text_format=dv.reading.TextFormat", marks, WIDTH - len(f"{_INDENT},"))] if marks else []
     rules = _keywords(data, ("quoted_newlines", "copies"))

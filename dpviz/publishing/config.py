@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pandas as pd
-
 from dpviz.codec import keys_of
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES
 from dpviz.data.counting.scheduler import Scheduler
+from dpviz.data.reading.categories import read_categories
 from dpviz.data.reading.outline import LAND
+from dpviz.data.reading.safety import Source
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import UTF16
 from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
@@ -121,12 +122,7 @@ class RegionsPart(RegionsKeys):
     """[regions] and [destinations]: public nested regions, of areas or of trips: from a file, or cells that need none."""
 
     def __post_init__(self) -> None:
-        kinds = [name for name in _KEYS_OF_REGIONS if getattr(self, name)]
-        if len(kinds) != 1:
-            raise SettingError(f"[regions] needs exactly one of {', '.join(_KEYS_OF_REGIONS)}, which say in different ways what they are.")
-        for name, kind in ((name, kind) for kind, names in _KEYS_OF_REGIONS.items() for name in names):
-            if getattr(self, name) and kind != kinds[0]:
-                raise SettingError(f"[regions] {name} belongs to {kind}, not to {kinds[0]}: leave one of them out.")
+        _check_kind(self, "[regions]", _KEYS_OF_REGIONS)
         if self.h3:
             self._check_area()
         if self.squares:
@@ -164,8 +160,8 @@ _KEYS_OF_REGIONS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class CategoriesPart:
-    """[categories]: what is counted beside the region, for areas from files: times, bins of a number, or a table of values.
+class CategoriesKeys:
+    """The keys of [categories], before it is checked whether they fit together: a page may be half filled in.
 
     Attributes:
         times: which part of a time counts: "hour", "weekday" or "month".
@@ -175,6 +171,7 @@ class CategoriesPart:
         last: of months, the last one.
         bins: edges of bins of a number, ascending; a bin has its lower edge, and not its upper one.
         coarser: of `bins`, edges of coarser bins by the names of their levels, coarsest first.
+        values: the public values of the column, each of which is a slot: ["car", "bus", "train"].
         file: path of a public table with one row per slot, relative to the configuration's folder.
         levels: of `file`, columns of ids, coarsest first.
         names: of `file`, for each level that has one, the column of readable names.
@@ -187,40 +184,42 @@ class CategoriesPart:
     last: str | None = None
     bins: tuple[float, ...] = ()
     coarser: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    values: tuple[str, ...] = ()
     file: str | None = None
     levels: tuple[str, ...] = ()
     names: dict[str, str] = field(default_factory=dict)
     other: str | None = None
 
+
+@dataclass(frozen=True, kw_only=True)
+class CategoriesPart(CategoriesKeys):
+    """[categories]: what is counted beside the region, for areas from files: times, bins of a number, or values, listed or in a table."""
+
     def __post_init__(self) -> None:
-        kinds = [name for name in _KEYS_OF_CATEGORIES if getattr(self, name)]
-        if len(kinds) != 1:
-            raise SettingError(
-                f"[categories] needs exactly one of {', '.join(_KEYS_OF_CATEGORIES)}, which say in different ways what they are."
-            )
-        for name, kind in ((name, kind) for kind, names in _KEYS_OF_CATEGORIES.items() for name in names):
-            if getattr(self, name) and kind != kinds[0]:
-                raise SettingError(f"[categories] {name} belongs to {kind}, not to {kinds[0]}: leave one of them out.")
+        kind = _check_kind(self, "[categories]", _KEYS_OF_CATEGORIES)
         if self.times is not None:
             check_choice(self.times, TIMES, "[categories] times")
             if (self.times == MONTH) != (self.first is not None and self.last is not None):
                 raise SettingError("[categories] first and last are for months, which need both.")
-        if self.file is None:
+        if kind != "file":
             self.categories()
 
-    def categories(self, table: pd.DataFrame | None = None) -> Categories:
+    def categories(self, file: Source | None = None) -> Categories:
         """Build the categories.
 
         Args:
-            table: of `file`; None without one.
+            file: the file, or its path, of `file`; None without one.
 
         Raises:
             DomainError: they are invalid.
+            InputError: the file cannot be read.
         """
-        if table is not None:
-            found = Categories.from_table(table, levels=self.levels, names=self.names)
+        if file is not None:
+            found = read_categories(file, levels=self.levels, names=self.names)
         elif self.bins:
             found = Categories.bins(self.bins, coarser=self.coarser)
+        elif self.values:
+            found = Categories.values(self.values)
         elif self.times == MONTH:
             found = Categories.months(str(self.first), str(self.last), self.zone)
         else:
@@ -228,8 +227,33 @@ class CategoriesPart:
         return found if self.other is None else found.with_other(self.other)
 
 
-_KEYS_OF_CATEGORIES: dict[str, tuple[str, ...]] = {"times": ("zone", "first", "last"), "bins": ("coarser",), "file": ("levels", "names")}
+_KEYS_OF_CATEGORIES: dict[str, tuple[str, ...]] = {
+    "times": ("zone", "first", "last"),
+    "bins": ("coarser",),
+    "values": (),
+    "file": ("levels", "names"),
+}
 """The keys that say what categories are, each with those that belong to it alone."""
+
+
+def _check_kind(part: object, table: str, keys: Mapping[str, Sequence[str]]) -> str:
+    """Return the one key that says what a table is about.
+
+    Args:
+        part: the table.
+        table: its name.
+        keys: the keys that say so in different ways, each with those that belong to it alone.
+
+    Raises:
+        SettingError: there is none of them, or several, or one that belongs to another.
+    """
+    kinds = [name for name in keys if getattr(part, name)]
+    if len(kinds) != 1:
+        raise SettingError(f"{table} needs exactly one of {', '.join(keys)}, which say in different ways what they are.")
+    for name, kind in ((name, kind) for kind, names in keys.items() for name in names):
+        if getattr(part, name) and kind != kinds[0]:
+            raise SettingError(f"{table} {name} belongs to {kind}, not to {kinds[0]}: leave one of them out.")
+    return kinds[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,6 +434,8 @@ class DataKeys:
         may_be_empty: declares that data may have no record at all; otherwise such data are refused as a probable mistake.
         copies: declares that files count that are copies of others, by their names or by their content.
         engine: "numpy" (in memory), "duckdb" (larger than memory) or "dask" (on a cluster); "auto" chooses by the files' size.
+        slot: of areas with [categories], the column whose entries say the slot.
+        per_slot: of areas with [categories], the most records of one person that are counted in each slot, over all regions.
     """
 
     points: str | tuple[str, ...] | None = None
@@ -437,19 +463,13 @@ class DataKeys:
     may_be_empty: bool = False
     copies: bool = False
     engine: str = AUTO
+    slot: str | None = None
+    per_slot: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataPart(DataKeys):
-    """[data]: points, trips or a sample, and the names of the columns.
-
-    Attributes:
-        slot: of areas with [categories], the column whose entries say the slot.
-        per_slot: of areas with [categories], the most records of one person that are counted in each slot, over all regions.
-    """
-
-    slot: str | None = None
-    per_slot: int | None = None
+    """[data]: points, trips or a sample, and the names of the columns."""
 
     def __post_init__(self) -> None:
         kinds = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]

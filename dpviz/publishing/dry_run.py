@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpviz.errors import SettingError, did_you_mean
 from dpviz.families import FAMILIES
-from dpviz.mechanisms.base import AnyMechanism
+from dpviz.mechanisms.base import AnyLevel, AnyMechanism, LevelError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
@@ -35,6 +35,7 @@ GUESS_NOTE = (
     "These errors are those for {records:,} made-up records, which lie {spread}: of the noise, of what partitions hide, and of what is left"
     " out. Real data lie in another way."
 )
+BY_PAIR = "Noise is measured on each pair of a level of regions and a level of categories."
 USEFUL_NOTE = (
     " A count is useful if its error is at most 40 % of it. Of a square, the error that a reader of the release can know must also be at"
     " most 40 % of the released answer."
@@ -55,11 +56,12 @@ class ExpectedErrors:
     """Expected errors of a release. PUBLIC: computed without records.
 
     Attributes:
-        by_level: one row per level, coarsest first. Columns: level (0 for the whole), of (name of the level), numbers (how many
-            partitions; missing for trips, whose released pairs depend on the data), stddev (root mean square of the noise on a count;
-            0 if exact; missing if the level is a sum of finer pairs) and interval (half the width of the 95 % interval). With a number of
-            records, the levels of points are squares, numbers are all squares, regions or pairs, and there are the columns average, error,
-            useful, released and false_share (see `LevelOutlook`).
+        by_level: one row per level, coarsest first, of counts by category one per pair of a level of regions and one of categories.
+            Columns: level (0 for the whole), of counts by category slot_level (0 for all categories together), of (name of the level),
+            numbers (how many partitions; missing for trips, whose released pairs depend on the data), stddev (root mean square of the noise
+            on a count; 0 if exact; missing if the level is a sum of finer pairs) and interval (half the width of the 95 % interval). With a
+            number of records, the levels of points are squares, numbers are all squares, regions or pairs, and there are the columns
+            average, error, useful, of counts by category readable, released and false_share (see `LevelOutlook`).
         receipt: the steps on which the budget would be spent.
         note: sentences on what the errors do not include.
     """
@@ -120,12 +122,19 @@ def expected_errors(
         guess = PublicGuess(records=records, spread=spread if like is None else RELEASED, pairs=pairs, like=like)
         outlook = simulate_errors(mechanism, data, budget, guess, before_run)
         note = GUESS_NOTE.format(records=records, spread=guess.spread) + USEFUL_NOTE
-        return ExpectedErrors(by_level=pd.DataFrame([vars(level) for level in outlook.levels]), receipt=outlook.receipt, note=note)
+        return _make_errors(outlook.levels, outlook.receipt, [note])
     release = dry_run(mechanism, data, budget)
-    rows = [vars(level) for level in mechanism.level_errors(release)]
     notes = [FROM_DATA] if mechanism.depends_on_data(release) else []
     notes += [LISTED] if release.lists_pairs else []
-    return ExpectedErrors(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
+    return _make_errors(mechanism.level_errors(release), release.receipt, [*notes, ONLY_NOISE])
+
+
+def _make_errors(levels: Sequence[LevelError], receipt: Receipt, notes: Sequence[str]) -> ExpectedErrors:
+    """Make the table of levels, without what says nothing where there are no categories."""
+    table = pd.DataFrame([vars(level) for level in levels])
+    by_category = bool(table["slot_level"].any())
+    table = table if by_category else table.drop(columns=["slot_level", "readable"], errors="ignore")
+    return ExpectedErrors(by_level=table, receipt=receipt, note=" ".join([*([BY_PAIR] if by_category else []), *notes]))
 
 
 def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> NoisyRelease:
@@ -141,7 +150,7 @@ class WantedError:
     Attributes:
         error: largest acceptable root mean square error, in records or trips; above 0.
         level: zoom level of points (2**level x 2**level equal blocks), or level of the regions of trips or areas, 1 for the coarsest (of
-            areas also 0, the whole).
+            areas also 0, the whole); of counts by category perhaps a pair, of a level of regions and one of categories.
         delta: for mechanisms that need one.
         gaussian: whether the budget has this delta where the kind of the budget decides the noise; else it is epsilon alone.
         records: a public estimate of the number of records: the error is then that of releases of as many made-up records. With None it is
@@ -155,7 +164,7 @@ class WantedError:
     """
 
     error: float
-    level: int
+    level: AnyLevel
     delta: float = 1e-8
     gaussian: bool = False
     records: int | None = None
@@ -306,10 +315,13 @@ def compute_error(mechanism: AnyMechanism, data: PrivateData, wanted: WantedErro
     return _Trials(mechanism=mechanism, data=data, wanted=wanted).error(epsilon)
 
 
-def check_level(data: PrivateData, level: int) -> None:
-    """Raise a `SettingError` if data have no such level: a zoom level of points, a level of regions."""
-    levels = data.level_range
-    if level not in levels:
+def check_level(data: PrivateData, level: AnyLevel) -> None:
+    """Raise a `SettingError` if data have no such level: a zoom level of points, a level of regions, or a pair with one of categories."""
+    levels, categories = data.level_range, getattr(data, "categories", None)
+    place, slot = level if isinstance(level, tuple) else (level, 0)
+    if slot not in range(1 if categories is None else categories.depth + 1):
+        raise SettingError("The data have no such level of categories.")
+    if place not in levels:
         raise SettingError(f"{data.has_levels} {levels[0]} to {levels[-1]}.")
 
 

@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 
 from dpviz.data.areas import AreaCounts
-from dpviz.data.columns import find_column
 from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
 from dpviz.data.counting.files import read_areas, read_points, read_trips
 from dpviz.data.counting.job import Progress
@@ -31,8 +29,7 @@ from dpviz.data.reading.outline import LAND, land_outline, read_outline, read_po
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import DEFAULT_LIMITS, is_path
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files, list_files
-from dpviz.data.reading.text_format import PLAIN_TEXT, fold_text_format
-from dpviz.data.reading.trips import open_rows, read_named
+from dpviz.data.reading.text_format import fold_text_format
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, InputError, SettingError
 from dpviz.families import AREA_FAMILY, POINT_FAMILY
@@ -236,12 +233,9 @@ def _open_categories(part: CategoriesPart, sources: OpenedSources) -> Categories
         return part.categories()
     name, path = sources.public["categories"]
     try:
-        opened = open_rows(path, DEFAULT_LIMITS, text_format=PLAIN_TEXT)
-        wanted = [find_column(opened.names, column) for column in (*part.levels, *part.names.values())]
-        columns, _ = read_named(opened, wanted, "refuse", None)
+        return part.categories(path)
     except InputError as error:
         raise InputError(f"{name} {part.file!r}: {error}") from None
-    return part.categories(pd.DataFrame({column: cells.to_pandas() for column, cells in columns.items()}))
 
 
 def make_regions(part: RegionsPart, polygons: geopandas.GeoSeries | None = None) -> Regions:

@@ -17,7 +17,7 @@ from dpviz.data.trips import TripCounts
 from dpviz.evaluation.metrics import PRESENT
 from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.families import FAMILIES
-from dpviz.mechanisms.base import AnyMechanism, LevelError
+from dpviz.mechanisms.base import AnyLevel, AnyMechanism, LevelError
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
@@ -26,6 +26,7 @@ from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import SEED
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import NoisyRelease
+from dpviz.release.cross_release import CrossRelease
 from dpviz.release.intervals import add_skewness, half_widths, half_widths_of_released
 from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import RELIABILITY
@@ -52,11 +53,12 @@ _LARGEST_TABLE = 11  # order of a lattice whose counts are added up in a table
 
 
 @dataclass(frozen=True, kw_only=True)
-class LevelOutlook:
+class LevelOutlook(LevelError):  # noqa: N818  (it is no exception)
     """What to expect of a level of a release: its noise, and its errors on made-up records.
 
     Attributes:
         level: 0 for the whole; of points the zoom level of squares.
+        slot_level: of counts by category also the level of categories, 0 for all of them together.
         of: name of what is counted, such as "state to state".
         numbers: how many squares, regions or pairs can have records.
         stddev: root mean square standard deviation of the noise of a count, in records or trips; NaN where none can be stated.
@@ -68,19 +70,17 @@ class LevelOutlook:
         useful: of how many squares, regions or pairs the error is at most 40 % of the count. Of squares, moreover, the error that a reader
             of the release can know, from noise and from what may lie inside the partitions that a square cuts (`Unevenness`), is at most
             40 % of the answer of the release: a square that is right by luck alone is of no use.
+        readable: of counts by category, in how many regions an average category is useful (see `count_readable`); NaN of others.
         released: of trips, how many pairs are released; else all.
         false_share: which share of the squares or regions without records is released as at least 0.5, and so looks occupied, 0 to 1; of
             trips, which share of the released pairs has no trips. 0 if there are none, NaN if it is not known.
     """
 
-    level: int
-    of: str
     numbers: int
-    stddev: float
-    interval: float
     average: float
     error: float
     useful: float
+    readable: float = math.nan
     released: float
     false_share: float = math.nan
 
@@ -104,7 +104,7 @@ class Rehearsal:
         budget: of the release.
         guess: how many records there may be, and how they lie; None where releases are compared with counts that are public.
         density: the denominators of the regions, by which records may lie: regions are equal without them.
-        level: the only level that is wanted; None for all of them.
+        level: the only level, or pair of levels, that is wanted; None for all of them.
         seed: of the noise.
         per_slot: the bound b on the records of one person in each slot, where there are slots; None for m.
         slots: of counts by category, the slots that are looked at, together; None for all of them.
@@ -117,7 +117,7 @@ class Rehearsal:
     budget: Budget
     guess: PublicGuess | None
     density: tuple[bytes, ...] = ()
-    level: int | None = None
+    level: AnyLevel | None = None
     seed: int = SEED
     per_slot: int | None = None
     slots: tuple[str, ...] | None = None
@@ -139,7 +139,7 @@ class OutlookKind:
     runs: int = 1
     are_enough: Callable[[AnyMechanism, Sequence[Any]], bool] = lambda mechanism, releases: False  # noqa: ARG005
     levels: Callable[[Rehearsal, list[Any], Any], tuple[LevelOutlook, ...]]
-    noise_at: Callable[[Any, int], float]
+    noise_at: Callable[[Any, Any], float]
     data_dependent: str = FROM_DATA
 
 
@@ -150,7 +150,7 @@ def simulate_errors(
     guess: PublicGuess,
     before_run: Callable[[], object] = int,
     *,
-    level: int | None = None,
+    level: AnyLevel | None = None,
     seed: int = SEED,
 ) -> Outlook:
     """Simulate releases of made-up records, and compare them with these. Results are kept, for the next time that they are wanted.
@@ -165,7 +165,7 @@ def simulate_errors(
         budget: of the release.
         guess: how many records there may be, and how they lie.
         before_run: called before each release and each comparison; an exception from it ends the simulation.
-        level: the only level that is wanted, by its number; None for all of them.
+        level: the only level that is wanted, by its number, or a pair of levels; None for all of them.
         seed: of the noise.
 
     Raises:
@@ -394,28 +394,52 @@ def _half_widths(release: PointRelease, boxes: Floats, stddev: Floats, cut: CutS
 
 def _noise_of_levels(question: Rehearsal, release: NoisyRelease) -> list[LevelError]:
     """List the noise of the levels that are wanted."""
-    return [noise for noise in question.mechanism.level_errors(release) if question.level in (None, noise.level)]
+    return [noise for noise in question.mechanism.level_errors(release) if question.level in (None, noise.key)]
 
 
 def _outlook_of_areas(question: Rehearsal, releases: Sequence[AreaRelease], made_up: AreaCounts) -> tuple[LevelOutlook, ...]:
     """Compute what to expect of the regions of all levels: their noise, beside made-up counts; hidden regions are of no use."""
-    regions, rows = made_up.regions, []
-    for noise in _noise_of_levels(question, releases[0]):
-        count = np.bincount(regions.ancestors(noise.level)[made_up.leaf], made_up.count, regions.size(noise.level))
-        stddev = releases[0].stddev(noise.level)
-        hidden = releases[0].hidden_at(noise.level)
-        shown = np.ones(len(count), np.bool_) if hidden is None else ~hidden
+    release, true, rows = releases[0], made_up.cross_counts(), []
+    for noise in _noise_of_levels(question, release):
+        count, stddev, released = _counts_at(true, made_up, noise.key), release.stddev(noise.key), _released_at(release, noise.key)
+        hidden = release.hidden_at(noise.level)
+        shown = np.ones(count.shape, np.bool_) if hidden is None else ~hidden
         rows.append(
             LevelOutlook(
                 **vars(noise),
                 average=float(count.mean()),
                 error=float(np.sqrt(np.mean(stddev**2))),
                 useful=float((shown & (stddev <= USEFUL * count)).sum()),
+                readable=float(count_readable(stddev, count)) if noise.slot_level else math.nan,
                 released=float(shown.sum()),
-                false_share=_mean_or_zero((shown & (releases[0].count[releases[0].nodes(noise.level)] >= PRESENT))[count == 0]),
+                false_share=_mean_or_zero((shown & (released >= PRESENT))[count == 0]),
             )
         )
     return tuple(rows)
+
+
+def _counts_at(table: Integers, areas: AreaCounts, level: AnyLevel) -> Integers:
+    """Return the (regions,) counts of a level, or (regions, categories) ones of a pair of levels, of an (n, s) table of all of them."""
+    place, slot = level if isinstance(level, tuple) else (level, 0)
+    in_level = table[areas.regions.hierarchy.at_depth(place)]
+    return in_level[:, 0] if areas.categories is None or not slot else in_level[:, areas.categories.hierarchy.at_depth(slot)]
+
+
+def _released_at(release: AreaRelease, level: AnyLevel) -> Floats:
+    """Return the released counts of a level, or of a pair of levels."""
+    if isinstance(release, CrossRelease) and isinstance(level, tuple):
+        return release.of_pair(release.cross_count, level)
+    return release.count[release.nodes(level)]
+
+
+def count_readable(stddev: Floats, count: Floats | Integers) -> int:
+    """Count the regions that have a readable profile: of which an average category is useful.
+
+    Args:
+        stddev: (regions, categories) standard deviations of the noise.
+        count: (regions, categories) counts.
+    """
+    return int((np.sqrt(np.mean(stddev**2, axis=1)) <= USEFUL * count.mean(axis=1)).sum())
 
 
 def _outlook_of_trips(question: Rehearsal, releases: Sequence[TripRelease], made_up: TripCounts) -> tuple[LevelOutlook, ...]:

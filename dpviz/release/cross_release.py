@@ -329,8 +329,8 @@ class CrossRelease(AreaRelease):
             level: of the regions.
 
         Returns:
-            The whole's share, 0 to 1; of each of k regions the (k,) released count by the count that the share says, NaN where that is not
-            above 0; and the (k,) lower and (k,) upper end of the 95 % interval of the difference of these two counts.
+            The whole's share, 0 to 1; of each of k regions the (k,) released count in these slots; and the (k,) lower and (k,) upper end of
+            the 95 % interval of its difference from this share of all that is counted in the region.
 
         Raises:
             DomainError: an unknown id or level.
@@ -341,9 +341,7 @@ class CrossRelease(AreaRelease):
         difference = self.cross_centre[nodes] @ weights
         stddev = np.sqrt(self.spread.with_slots_weighed(weights).variances(self.hierarchy))[nodes]
         half_width = self._half_widths(stddev, joint=False)
-        usual = share * self.count[nodes]
-        ratio = np.where(usual > 0, self.cross_count[nodes] @ inside / np.where(usual > 0, usual, 1.0), np.nan)
-        return share, ratio, difference - half_width, difference + half_width
+        return share, self.cross_count[nodes] @ inside, difference - half_width, difference + half_width
 
     def observe(self, leaves: tuple[int, ...]) -> tuple[list[Rows], Floats]:
         """Return the numbers of all pairs of nodes on the paths to some leaves of the frame, and of all pairs if they are few."""

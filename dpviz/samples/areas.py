@@ -33,7 +33,7 @@ _BLOCKS, _BLOCKS_PER_TRACT, _TRACTS_PER_DISTRICT = (48, 36), 4, (3, 3)  # column
 _CITY_CORNER, _BLOCK_DEGREES = (-24.2, -2.1), 0.0018  # in the open Atlantic; about 200 m
 _JITTER = 0.3  # of a block's side
 _RIVER = 0.035  # half of its width, as a share of the city's height
-_RESIDENTS, _VISITS, _VISITS_BY_HOUR = 200_000, 40_000, 400_000
+_RESIDENTS, _VISITS, _VISITS_BY_HOUR = 200_000, 40_000, 200_000
 _HOURS = Categories.hours()
 _PEAKS = {"homes": ((8, 1.5), (18, 2.5)), "work": ((10, 2.0), (14, 2.5)), "evenings": ((20, 1.8),), "nights": ((1, 2.0),)}
 """By whom or when places are visited: hours of most visits, and standard deviations in hours."""

@@ -152,8 +152,24 @@ class Categories(Nested):
             DomainError: there are no rows; a column or id is missing; ids are neither texts nor whole numbers; a slot is in two rows; or an
                 id has two parents.
         """
-        fields = fields_from_columns(pd.DataFrame(table), levels, dict(names or {}))
+        fields = fields_from_columns(pd.DataFrame(table), levels, dict(names or {}), rows="categories")
         return cls(**{name: fields[name] for name in ("levels", "ids", "parent", "names")})
+
+    @classmethod
+    def values(cls, values: Sequence[str], *, level: str = "value") -> Categories:
+        """Make a single level of listed values, such as modes of transport.
+
+        Args:
+            values: their ids, as the column has them: texts, or whole numbers, which become texts.
+            level: the name of the level.
+
+        Raises:
+            DomainError: there is none, or one is blank or there twice.
+
+        >>> Categories.values(["car", "bus", "train"])
+        Categories(3 value)
+        """
+        return cls.from_table(pd.DataFrame({level: list(values)}, dtype=object), levels=[level])
 
     @classmethod
     def hours(cls, zone: str | None = None) -> Categories:

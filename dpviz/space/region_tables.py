@@ -24,27 +24,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Codes = NDArray[np.int64]
+REGIONS = "regions"
 NO_ID = "Column {column!r} must hold texts or whole numbers, since ids are names: name another column, or write its ids as texts."
 DISSOLVE = "Join the shapes of each id into one row first, as frame.dissolve(by=...) of geopandas does."
 
 
 def fields_from_columns(
-    table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str], denominator: str | None = None
+    table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str], denominator: str | None = None, *, rows: str = REGIONS
 ) -> dict[str, Any]:
-    """Make the fields of `Regions` from a table with one row per leaf; arguments and errors as for `Regions.from_table`."""
+    """Make the fields of `Regions` from a table with one row per leaf; arguments and errors as for `Regions.from_table`.
+
+    `rows` is what a row is, for errors: regions, or categories.
+    """
     check_list(levels, "levels", "columns, coarsest first, such as ['state', 'county']")
     levels = tuple(levels)
     if unknown := [key for key in names if key not in levels]:
         raise DomainError(f"names has a column for {unknown[0]!r}, which is not one of the levels.")
     if not levels:
         raise DomainError("No levels are named: give the columns of ids, from coarse to fine.")
-    columns = [id_texts(table, column) for column in levels]
+    columns = [id_texts(table, column, rows) for column in levels]
     if not len(columns[0]):
-        raise DomainError("The table of regions has no rows: there is no region to count in.")
-    labels = [label_texts(table, names[level], ids) if level in names else ids for level, ids in zip(levels, columns, strict=True)]
+        raise DomainError(f"The table of {rows} has no rows: there is nothing to count in.")
+    labels = [label_texts(table, names[level], ids, rows) if level in names else ids for level, ids in zip(levels, columns, strict=True)]
     codes = [pd.factorize(column)[0] for column in columns]
     _refuse_other_order(codes, levels)
-    _refuse_duplicate_leaves(codes, levels[-1])
+    _refuse_duplicate_leaves(codes, levels[-1], DISSOLVE if rows == REGIONS else "")
     order = np.lexsort(codes[::-1])
     parts: list[tuple[Texts, Texts, Places]] = []
     parent_index = np.zeros(len(order), np.int32)
@@ -108,7 +112,7 @@ def shapes_of(table: pd.DataFrame) -> geopandas.GeoSeries | None:
 def cells_of(
     table: pd.DataFrame,
     column: str,
-    rows: str = "regions",
+    rows: str = REGIONS,
     error: type[DpvizError] = DomainError,
     advise: Callable[[list[str], str], str] = lambda names, wanted: did_you_mean(wanted, names),
 ) -> pd.Series:
@@ -134,12 +138,13 @@ def cells_of(
     return table.iloc[:, positions[0]]
 
 
-def id_texts(table: pd.DataFrame, column: str) -> Texts:
+def id_texts(table: pd.DataFrame, column: str, rows: str = REGIONS) -> Texts:
     """Convert a column of ids to texts. Whole numbers become texts.
 
     Args:
         table: a table of n rows.
         column: name of the column.
+        rows: what a row is, for errors.
 
     Returns:
         (n,) texts.
@@ -147,19 +152,20 @@ def id_texts(table: pd.DataFrame, column: str) -> Texts:
     Raises:
         DomainError: there is no such column, a cell is missing or blank, or a cell is neither a text nor a whole number.
     """
-    cells = cells_of(table, column)
+    cells = cells_of(table, column, rows)
     if is_blank(cells).any():
-        raise DomainError(f"Column {column!r} has a missing or blank cell: every region needs all its ids.")
+        raise DomainError(f"Column {column!r} has a missing or blank cell: in a table of {rows} every row needs all its ids.")
     return _to_texts(cells, column)
 
 
-def label_texts(table: pd.DataFrame, column: str, ids: Texts) -> Texts:
+def label_texts(table: pd.DataFrame, column: str, ids: Texts, rows: str = REGIONS) -> Texts:
     """Convert a column of readable names to texts; a missing name is replaced by the id.
 
     Args:
         table: a table of n rows.
         column: name of the column.
         ids: (n,) ids.
+        rows: what a row is, for errors.
 
     Returns:
         (n,) texts.
@@ -167,7 +173,7 @@ def label_texts(table: pd.DataFrame, column: str, ids: Texts) -> Texts:
     Raises:
         DomainError: there is no such column, or a cell is neither a text nor a whole number.
     """
-    cells = cells_of(table, column)
+    cells = cells_of(table, column, rows)
     missing = is_blank(cells)
     names = ids.copy()
     names[~missing] = _to_texts(cells[~missing], column)
@@ -202,12 +208,12 @@ def _refuse_other_order(codes: list[Codes], levels: Sequence[str]) -> None:
         raise DomainError(f"Give the levels from coarse to fine; these seem {seem}: {', '.join(levels[index] for index in order)}.")
 
 
-def _refuse_duplicate_leaves(codes: list[Codes], leaf: str) -> None:
-    """Refuse a leaf in two rows; the error says whether these rows have the same parents."""
+def _refuse_duplicate_leaves(codes: list[Codes], leaf: str, advice: str) -> None:
+    """Refuse a leaf in two rows; the error says whether these rows have the same parents, and else ends with an advice."""
     if codes[-1].max() + 1 == len(codes[-1]):
         return
     if pd.DataFrame(np.stack(codes, axis=1)).duplicated().any():
-        raise DomainError(f"Column {leaf!r} has a duplicate id: every leaf region has one row. {DISSOLVE}")
+        raise DomainError(f"Column {leaf!r} has a duplicate id: each id of the last level has one row. {advice}".strip())
     raise DomainError(f"Column {leaf!r} has an id under two different parents: ids are unique in their level.")
 
 

@@ -276,8 +276,6 @@ def _color_marks(release: AreaRelease, view: AreasMapSettings, truth: Integers) 
 def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers | None) -> TooltipTexts:
     """Write for each region its name, its released count with both intervals, its rate, and the true count if given."""
     level, unit = view.level, deck(view.unit)
-    kind = deck(release.regions.levels[level - 1])
-    names = zip(release.regions.names_of(level), release.regions.ids_of(level), strict=True)
     columns = (shown_counts(release, replace(view, raw=False)), *release.interval(level), *release.interval(level, joint=True))
     rows = zip(*(column.tolist() for column in columns), _write_rates(release, view), strict=True)
     measured = [""] * release.regions.size(level)
@@ -295,8 +293,13 @@ def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers |
     if truth is not None:
         pairs = zip(truth.tolist(), np.nan_to_num(release.count[release.nodes(level)] - truth).tolist(), strict=True)
         true = [f"true {format_count(count)}, error {format_signed(error)}" for count, error in pairs]
-    titles = [f"{kind} {deck(name)}" if name == ident else deck(name) for name, ident in names]
-    return TooltipTexts(title=titles, text=texts, truth=true)
+    return TooltipTexts(title=name_regions(release.regions, level), text=texts, truth=true)
+
+
+def name_regions(regions: Regions, level: int) -> list[str]:
+    """Name the regions of a level for tooltips: a name that is but an id stands after that of the level."""
+    kind, names = deck(regions.levels[level - 1]), zip(regions.names_of(level), regions.ids_of(level), strict=True)
+    return [f"{kind} {deck(name)}" if name == ident else deck(name) for name, ident in names]
 
 
 def _write_rates(release: AreaRelease, view: AreasMapSettings) -> list[str]:

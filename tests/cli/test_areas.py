@@ -271,7 +271,7 @@ MISTAKES = {
     ),
     "an empty level": (
         other_file("empty.geojson", tract=["01a", None]),
-        "Column 'tract' has a missing or blank cell: every region needs all its ids.",
+        "Column 'tract' has a missing or blank cell: in a table of regions every row needs all its ids.",
     ),
     "no such level": (
         other("regions.levels", ["county", "block"]),

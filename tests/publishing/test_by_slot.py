@@ -6,11 +6,14 @@ import pytest
 
 import dpviz as dv
 from dpviz.errors import DpvizError
+from dpviz.publishing.code import write_data
 from dpviz.publishing.config import from_tables, read_config, to_toml
 from dpviz.publishing.kept import _frame_facts
+from dpviz.publishing.simulated_errors import count_readable
 from dpviz.space.categories import Categories
 from dpviz.space.cross import Cross
 from tests.publishing.configs import FLOWS, TOWNS, changed, data_of, frame_of
+from tests.publishing.test_code import made_by
 
 HOURS = {"times": "hour", "zone": "Europe/Berlin"}
 BY_HOUR = {
@@ -25,6 +28,7 @@ KINDS = {
     "days by name": ({"times": "weekday", "other": "holiday"}, Categories.weekdays().with_other("holiday")),
     "months": ({"times": "month", "first": "2026-01", "last": "2026-12", "zone": "UTC"}, Categories.months("2026-01", "2026-12", "UTC")),
     "bins": ({"bins": [0, 6, 18, 65], "coarser": {"group": [0, 18, 65]}}, Categories.bins([0, 6, 18, 65], coarser={"group": [0, 18, 65]})),
+    "listed values": ({"values": ["car", "bus", "train"], "other": "other"}, Categories.values(["car", "bus", "train"]).with_other()),
     "a file": (
         {"file": "modes.csv", "levels": ["kind", "mode"]},
         Categories.from_table(pd.DataFrame({"kind": ["road", "road", "rail"], "mode": ["car", "bus", "train"]}), levels=["kind", "mode"]),
@@ -55,6 +59,18 @@ def test_categories_read_back_equal_and_make_the_declared_frame(tmp_path, kind):
     assert _frame_facts(frame) == _frame_facts(Cross(frame.regions, categories)) != _frame_facts(frame.regions)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_code_counts_the_same(tmp_path, monkeypatch, kind):
+    put_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    part, categories = KINDS[kind]
+    data = {**BY_HOUR["data"], "slot": "at" if part.get("zone") else "town"}
+    config = from_tables(changed(changed(BY_HOUR, "categories", {"other": "else", **part}), "data", data))
+    made = made_by(f"import dpviz as dv\n{write_data(config)}")
+    assert made["categories"] == (categories if categories.other else categories.with_other("else"))
+    assert (made["areas"].frame, made["areas"].per_slot) == (frame_of(config), 1)
+
+
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
@@ -64,7 +80,9 @@ def test_categories_read_back_equal_and_make_the_declared_frame(tmp_path, kind):
         ("data.per_slot", 0, "at least 1"),
         ("categories", {"times": "minute"}, "[categories] times"),
         ("categories", {"times": "month"}, "first and last"),
-        ("categories", {"times": "hour", "bins": [0, 1]}, "exactly one of times, bins, file"),
+        ("categories", {"times": "hour", "bins": [0, 1]}, "exactly one of times, bins, values, file"),
+        ("categories", {"values": ["car"], "zone": "UTC"}, "zone belongs to times"),
+        ("categories", {"values": ["car", "bus", "car"]}, "duplicate id: each id of the last level has one row."),
         ("categories", {"bins": [0, 1], "zone": "UTC"}, "zone belongs to times"),
         ("categories", {"times": "hour", "zone": "Mars"}, "no such time zone"),
         ("categories", {"bins": [1, 0]}, "each larger than the one before"),
@@ -75,6 +93,13 @@ def test_errors_name_the_fault(path, value, words):
     with pytest.raises(DpvizError) as refusal:
         from_tables(changed(BY_HOUR, path, value))
     assert words in str(refusal.value)
+
+
+def test_a_file_without_a_column_is_named(tmp_path):
+    put_files(tmp_path)
+    config = from_tables(changed(BY_HOUR, "categories", {"file": "modes.csv", "levels": ["sort"]}), base=tmp_path)
+    with pytest.raises(DpvizError, match=r"\[categories\] file 'modes.csv'.*'sort'"):
+        frame_of(config)
 
 
 def test_data_are_counted_as_declared(tmp_path):
@@ -129,3 +154,14 @@ def test_errors_to_expect_of_made_up_records_know_the_bound_of_a_slot(tmp_path):
     noise, made_up = (dv.expected_errors(dv.CrossTree(), areas, dv.ZcdpBudget("0.1"), records=records) for records in (None, 5000))
     assert noise.by_level["stddev"].tolist() == made_up.by_level["stddev"].tolist()
     assert noise.receipt.steps == made_up.receipt.steps
+    noise_alone = dv.CrossTree().expected_pair_errors(areas.frame, dv.ZcdpBudget("0.1"), 4, 1)
+    assert noise.by_level["of"].tolist() == [error.of for error in noise_alone]
+    assert noise.by_level["stddev"].tolist() == [error.stddev for error in noise_alone]
+    assert noise.note.startswith("Noise is measured on each pair")
+    assert {"slot_level", "readable"}.isdisjoint(dv.expected_errors(dv.RegionTree(), areas, dv.ZcdpBudget("0.1")).by_level)
+
+
+def test_a_profile_is_readable_where_an_average_slot_is_useful():
+    stddev, count = np.array([[3.0, 4.0], [3.0, 4.0], [0.0, 0.0]]), np.array([[17, 1], [0, 100], [0, 0]])
+    assert count_readable(stddev, count) == 3  # noise of 3.5 against averages of 9 and 50; an exact 0 is one
+    assert count_readable(stddev, count - 1) == 1

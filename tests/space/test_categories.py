@@ -69,6 +69,9 @@ REFUSED = {
     "a month that is none": (lambda: Categories.months("2026-13", "2027-01"), "from 01 to 12"),
     "months that end before they begin": (lambda: Categories.months("2026-02", "2026-01"), "not be before"),
     "another way of reading": (lambda: replace(HOURS, read_as="minute"), "read_as"),
+    "no value": (lambda: Categories.values([]), "table of categories has no rows: there is nothing to count in"),
+    "a blank value": (lambda: Categories.values(["car", " "]), "in a table of categories every row needs all its ids"),
+    "a column that is not there": (lambda: Categories.from_table(pd.DataFrame({"a": ["x"]}), levels=["b"]), "table of categories has no"),
     "two of one id": (lambda: HOURS.with_other("night"), "duplicate id"),
     "two parents": (
         lambda: Categories.from_table(pd.DataFrame({"kind": ["a", "b", "a"], "mode": ["x", "x", "y"]}), levels=["kind", "mode"]),

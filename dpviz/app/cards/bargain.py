@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import streamlit as st
 
@@ -11,6 +12,7 @@ from dpviz.amounts import format_decimal
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import carry_out
 from dpviz.errors import DpvizError
+from dpviz.mechanisms.base import AnyLevel
 from dpviz.privacy.budget import exact
 from dpviz.view.escape import markdown
 
@@ -31,6 +33,9 @@ class LevelBargain:
         parts: number of parts.
         useful: of how many of them the error is at most 40 % of the count.
         lie: how records lie by the guess, such as "evenly".
+        places: of a pair of levels, number of regions.
+        readable: of a pair of levels, how many of them have a readable profile, by the names of the levels of categories: that of the pair
+            first, then coarser ones.
     """
 
     name: str
@@ -41,11 +46,14 @@ class LevelBargain:
     useful: float
     method: str = ""
     lie: str = "evenly"
+    places: int = 0
+    readable: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_useful(self) -> bool:
-        """Whether most parts are useful."""
-        return self.useful >= LEAST_USEFUL * self.parts
+        """Whether most parts are useful; of a pair of levels, whether most regions have a readable profile."""
+        useful, parts = next(((each, self.places) for each in self.readable.values()), (self.useful, self.parts))
+        return useful >= LEAST_USEFUL * parts
 
     @property
     def is_noise(self) -> bool:
@@ -64,12 +72,26 @@ class LevelBargain:
         return f"{format_decimal(100 * self.error / self.average, 3)} %"
 
     @property
+    def title(self) -> str:
+        """The name of the level, or of the pair of levels."""
+        return " by ".join([self.name, *list(self.readable)[:1]])
+
+    @property
     def text(self) -> str:
         """What it is, in one phrase.
 
         >>> LevelBargain(name="1.1 km", part="square", error=49.6, average=48.8, parts=4096, useful=25).text
         'about 25 useful squares of 4,096 at 1.1 km if records lie evenly, ± 102 % of an average one'
+        >>> day = {"hour": 12, "part of day": 80}
+        >>> text = LevelBargain(name="tract", part="region", error=5, average=10, parts=2592, useful=99, places=108, readable=day).text
+        >>> text.partition(", if")[0]
+        'about 12 regions of 108 at tract with a readable profile by hour, 80 by part of day'
         """
+        if self.readable:
+            first, *others = ((name, f"{number:,.0f}") for name, number in self.readable.items())
+            by = ", ".join([f"by {first[0]}", *(f"{number} by {name}" for name, number in others)])
+            useful = f"about {first[1]} {self.part}s of {self.places:,} at {self.name} with a readable profile {by},"
+            return f"{useful} if records lie {self.lie}, ± {self.share} of an average count"
         by = f" by {self.method}" if self.method else ""
         useful = f"about {self.useful:,.0f} useful {self.part}s of {self.parts:,} at {self.name}{by}"
         return f"{useful} if records lie {self.lie}, ± {self.share} of an average one"
@@ -80,14 +102,14 @@ class Bargain:
     """What a payment buys.
 
     Attributes:
-        level: number of the level that it is said of.
+        level: number of the level that it is said of, or a pair of levels.
         levels: what each level would be worth, by their numbers, the coarsest first.
         find_epsilon: finds the ε with which an average part of the level is useful; a `DpvizError` says why there is none.
         take_size: takes cells of a useful size in place of the declared ones, likewise; None where there are none.
     """
 
-    level: int
-    levels: Mapping[int, LevelBargain]
+    level: AnyLevel
+    levels: Mapping[AnyLevel, LevelBargain]
     find_epsilon: Callable[[], float]
     take_size: Callable[[], object] | None = None
 
@@ -97,9 +119,15 @@ class Bargain:
         return self.levels[self.level]
 
     @property
-    def useful_level(self) -> int | None:
-        """The finest coarser level of which most parts are useful; None if there is none."""
-        return max((number for number, worth in self.levels.items() if number < self.level and worth.is_useful), default=None)
+    def useful_levels(self) -> list[AnyLevel]:
+        """The finest coarser level of which most parts are useful, if there is one; for a pair one of categories, and one of regions."""
+        if not isinstance(self.level, tuple):
+            coarser: list[list[AnyLevel]] = [list(range(self.level - 1, -1, -1))]
+        else:
+            (place, slot) = self.level
+            coarser = [[(place, each) for each in range(slot - 1, 0, -1)], [(each, slot) for each in range(place - 1, 0, -1)]]
+        useful = [[each for each in levels if each in self.levels and self.levels[each].is_useful] for levels in coarser]
+        return [levels[0] for levels in useful if levels]
 
 
 def show_bargain(page: FamilyState, bargain: Bargain | None, price: str, left: str) -> bool:
@@ -127,16 +155,17 @@ def show_bargain(page: FamilyState, bargain: Bargain | None, price: str, left: s
 
 def _suggest(page: FamilyState, bargain: Bargain) -> None:
     """Offer a coarser level of which most parts are useful, and the ε with which those of this level are; one press each."""
-    useful = bargain.useful_level
     with st.container(horizontal=True):
         if (take := bargain.take_size) is not None:
             st.button("Suggest a size", key=f"suggest size {page.key}", on_click=carry_out(lambda: _try(page, bargain, take)))
-        elif useful is not None:
-            st.button(
-                f"Suggest a size: {bargain.levels[useful].name}",
-                key=f"suggest level {page.key}",
-                on_click=carry_out(lambda: page.set("guess", level=useful)),
-            )
+        else:
+            for index, level in enumerate(bargain.useful_levels):
+                place, slot = level if isinstance(level, tuple) else (level, page.draft.guess.slot_level)
+                st.button(
+                    f"Suggest a size: {markdown(bargain.levels[level].title)}",
+                    key=f"suggest level {page.key}{' too' * index}",
+                    on_click=carry_out(partial(page.set, "guess", level=place, slot_level=slot)),
+                )
         take_epsilon = lambda: page.change(run={"epsilon": exact(bargain.find_epsilon(), "ε")})  # noqa: E731
         st.button("Suggest ε", key=f"suggest epsilon {page.key}", on_click=carry_out(lambda: _try(page, bargain, take_epsilon)))
     text, problem = st.session_state.get(_slot(page), ("", ""))

@@ -35,9 +35,7 @@ from dpviz.view.escape import markdown
 About = TypeVar("About")
 Frame = TypeVar("Frame")
 _KEYS = {"record": "points", "trip": "trips"}  # key of [data] that names the files, by what a row is
-_PRIVATE = (
-    "This is the file of the private data, and regions that are taken from it would tell where its records lie: choose a public file."
-)
+_PRIVATE = "This is the file of the private data, and what is taken from it as public would tell of its records: choose a public file."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,17 +152,17 @@ def is_among(chosen: ChosenFiles[Any, Any], digest: str, size: int) -> bool:
     return any(cached.digest_of(read_checked(source, DEFAULT_LIMITS)[1]) == digest for source in same_size)
 
 
-def refuse_as_regions(chosen: ChosenFiles[Any, Any], role: str) -> None:
-    """Refuse a file of the private data as that of regions: which regions there are would tell where its records lie.
+def refuse_as_public(chosen: ChosenFiles[Any, Any], role: str | None) -> None:
+    """Refuse a file of the private data as one of the public frame: which regions there are would tell where its records lie.
 
     Args:
         chosen: the private files.
-        role: beginning of the slots of the file of regions, or of the polygons that regions cover.
+        role: beginning of the slots of the public file, such as that of regions; None without one.
 
     Raises:
         InputError: they are the same.
     """
-    kept = kept_file(role)
+    kept = None if role is None else kept_file(role)
     if kept is not None and is_among(chosen, cached.digest_of(kept[1]), len(kept[1])):
         raise InputError(_PRIVATE)
 
@@ -253,7 +251,7 @@ def data_of_files(
     """
     draft = kind.page.draft
     named, typed = names_files(draft, chosen.path), options.get("crs")
-    part = draft.files.checked(draft.kind, draft.mode)
+    part = draft.checked_data()
     where: dict[str, Any] = {} if named else {_KEYS[draft.kind.family.noun]: chosen.path}
     part = replace(part, crs=typed or (part.crs if named else None), **where)
     data = make(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, cast
@@ -26,7 +26,7 @@ from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError, SettingError
 from dpviz.families import POINT_FAMILY
-from dpviz.mechanisms.base import AnyMechanism
+from dpviz.mechanisms.base import AnyLevel, AnyMechanism
 from dpviz.privacy.budget import Budget, exact
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, dry_run, expected_errors, find_epsilon
 from dpviz.publishing.guessed_records import PublicGuess, guess_records
@@ -47,12 +47,29 @@ class Levels:
         usual: the level that is chosen at first.
         part: what a count of a level is, such as "square".
         parts_at: returns how many parts a level has.
+        slots: of counts by category, the levels of categories, coarsest first, by their numbers: 0 for all slots together.
+        slots_at: returns how many categories such a level has.
     """
 
     names: dict[int, str]
     usual: int
     part: str
     parts_at: Callable[[int], int]
+    slots: dict[int, str] = field(default_factory=dict)
+    slots_at: Callable[[int], int] = lambda _: 1
+
+    def each(self) -> list[AnyLevel]:
+        """List the levels, each without slots and then by each level of categories."""
+        return [(level, slot) if slot else level for level in self.names for slot in (self.slots or (0,))]
+
+    def size(self, level: AnyLevel) -> int:
+        """Return how many parts a level, or a pair of levels, has."""
+        place, slot = level if isinstance(level, tuple) else (level, 0)
+        return self.parts_at(place) * self.slots_at(slot)
+
+    def name(self, level: AnyLevel) -> str:
+        """Return the name of a level, or of a pair of levels."""
+        return f"{self.names[level[0]]} by {self.slots[level[1]]}" if isinstance(level, tuple) else self.names[level]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,13 +92,13 @@ class Expected:
     """What is expected of a level.
 
     Attributes:
-        level: the level.
+        level: the level, or a pair of levels.
         error: root mean square error of a count; without a guess, from noise alone.
         guess: (k,) guessed counts of the squares of the level; None without a guess, and for regions.
         bargain: what each level would be worth; None without a guess.
     """
 
-    level: int
+    level: AnyLevel
     error: float
     guess: Integers | None
     bargain: Bargain | None
@@ -144,7 +161,7 @@ class _Question:
         how: mechanism and budget.
         frame: as of `show_expected`.
         guess: of the data.
-        level: number of the level.
+        level: number of the level, or a pair of levels.
         left: ε that the account has left; None while that is not known, or counts in another currency.
         coarser: as of `show_expected`.
     """
@@ -152,7 +169,7 @@ class _Question:
     how: Draft
     frame: PrivateData
     guess: Guess
-    level: int
+    level: AnyLevel
     left: Fraction | None
     coarser: Callable[[], Iterable[Coarser]] | None = None
 
@@ -185,27 +202,29 @@ class _Question:
         )
         return Expected(level=self.level, error=worth[self.level].error, guess=_guess_squares(frame, guess, self.level), bargain=bargain)
 
-    def weigh_levels(self, levels: Levels, mechanism: AnyMechanism, *, several: bool = False) -> dict[int, LevelBargain]:
+    def weigh_levels(self, levels: Levels, mechanism: AnyMechanism, *, several: bool = False) -> dict[AnyLevel, LevelBargain]:
         """Return what each level would be worth; of trips, pairs without any are no parts. One of several mechanisms is named."""
         frame, budget, lie = self.frame, self.how.budget_for(mechanism), self.lie
 
         def compute() -> Any:
             with st.spinner("Releasing made-up records ..."):
-                return expected_errors(mechanism, frame, budget, **lie).by_level.set_index("level").to_dict("index")
+                rows = expected_errors(mechanism, frame, budget, **lie).by_level.to_dict("records")
+            return {(row["level"], row["slot_level"]) if row.get("slot_level") else row["level"]: row for row in rows}
 
         table = _results().answer(("expected", mechanism, _frame_key(frame), str(budget), *lie.values()), compute)
         return {
-            number: LevelBargain(
-                name=name,
+            level: LevelBargain(
+                name=levels.names[level[0] if isinstance(level, tuple) else level],
                 method=str(mechanism.title) if several else "",
                 lie=self.guess.spread,
                 part=levels.part,
-                error=table[number]["error"],
-                average=table[number]["average"],
-                parts=round((self.guess.records or 0) / table[number]["average"]),
-                useful=table[number]["useful"],
+                error=table[level]["error"],
+                average=table[level]["average"],
+                parts=round((self.guess.records or 0) / table[level]["average"]),
+                useful=table[level]["useful"],
+                **_readable_at(level, levels, table),
             )
-            for number, name in levels.names.items()
+            for level in levels.each()
         }
 
     @property
@@ -234,7 +253,8 @@ class _Question:
             SettingError: there are none.
         """
         for cells in () if self.coarser is None else self.coarser():
-            finest = max(cells.levels.names)
+            place = max(cells.levels.names)
+            finest = (place, self.level[1]) if isinstance(self.level, tuple) else place
             if replace(self, frame=cells.frame, level=finest).weigh_levels(cells.levels, self.how.build())[finest].is_useful:
                 cells.take()
                 return
@@ -260,19 +280,36 @@ class _Question:
         return float(found.epsilon)
 
 
-def _choose_level(page: FamilyState, levels: Levels) -> int:
-    numbers, said = list(levels.names), page.draft.guess.level
+def _readable_at(level: AnyLevel, levels: Levels, table: dict[AnyLevel, Any]) -> dict[str, Any]:
+    """Return of a pair of levels how many regions there are, and how many have a readable profile; nothing of a single level."""
+    if not isinstance(level, tuple):
+        return {}
+    place, finest = level
+    readable = {levels.slots[slot]: table[place, slot]["readable"] for slot in range(finest, 0, -1)}
+    return {"places": levels.parts_at(place), "readable": readable}
+
+
+def _choose_level(page: FamilyState, levels: Levels) -> AnyLevel:
+    """Ask for the level, and of counts by category also for the level of categories."""
+    level = _slide(page, "level", "At level", levels.names, levels.usual)
+    slot = _slide(page, "slot_level", "By", levels.slots, max(levels.slots)) if levels.slots else 0
+    return (level, slot) if slot else level
+
+
+def _slide(page: FamilyState, part: str, label: str, names: dict[int, str], usual: int) -> int:
+    """Ask for one of some levels by their names; nothing is asked where there is one alone."""
+    numbers, said = list(names), getattr(page.draft.guess, part)
     if len(numbers) == 1:
         return numbers[0]
-    level = said if said in numbers else levels.usual
-    shown = page.widget("guess", "level", f"good level {page.key}", show=lambda _: level)
-    st.select_slider("At level", numbers, format_func=lambda number: markdown(levels.names[number]), **shown)
+    level: int = said if said in numbers else usual
+    shown = page.widget("guess", part, f"good {part.replace('_', ' ')} {page.key}", show=lambda _: level)
+    st.select_slider(label, numbers, format_func=lambda number: markdown(names[number]), **shown)
     return level
 
 
-def _guess_squares(frame: PrivateData, guess: Guess, level: int) -> Integers | None:
+def _guess_squares(frame: PrivateData, guess: Guess, level: AnyLevel) -> Integers | None:
     """Return (k,) made-up records of the squares of a level of points; None without a guess, and for regions."""
-    if guess.records is None or frame.family != POINT_FAMILY.name:
+    if guess.records is None or frame.family != POINT_FAMILY.name or isinstance(level, tuple):
         return None
     public, lie = frame, PublicGuess(records=guess.records, spread=guess.spread, like=guess.release)
     points = _results().answer(("guess", _frame_key(frame), lie), lambda: guess_records(public, lie))
@@ -281,16 +318,17 @@ def _guess_squares(frame: PrivateData, guess: Guess, level: int) -> Integers | N
 
 def _describe(question: _Question, expected: Expected, levels: Levels, unit: str) -> None:
     """Say how large the error is: beside a guessed count, or else how many records it needs."""
-    error, where = expected.error, f"in a {levels.part} of {markdown(levels.names[expected.level])}"
+    error, where = expected.error, f"in a {levels.part} of {markdown(levels.name(expected.level))}"
     if expected.bargain is not None:
         worth = expected.bargain.shown
         average = format_decimal(worth.average, 2)
         st.markdown(f"**± {format_decimal(error, 2)} {unit}** {where}, {worth.share} of an average one ({average})")
         return
     st.markdown(f"**± {format_decimal(error, 2)} {unit}** {where}")
-    needed = _NOISE_OF_USABLE * error * levels.parts_at(expected.level)
+    needed = _NOISE_OF_USABLE * error * levels.size(expected.level)
     st.caption(f"Counts of this level are usable from about {needed:,.0f} {unit} in all.")
-    if not question.frame.sides and (finest := question.finest) is not None and expected.level > finest:
+    level, finest = expected.level, None if question.frame.sides else question.finest
+    if finest is not None and not isinstance(level, tuple) and level > finest:
         st.caption(
             f":orange[The partitions of this mechanism end at level {finest:d}: finer squares are even parts of them, and how wrong that is"
             " depends on the data.]"
@@ -333,8 +371,8 @@ def _find_epsilon(page: FamilyState, question: _Question, unit: str) -> None:
 
 
 def _frame_key(frame: PrivateData) -> Hashable:
-    """Return what identifies the public frame, the unit and the bound."""
-    return (frame.frame, frame.unit, frame.contributions)
+    """Return what identifies the public frame, the unit and the bounds."""
+    return (frame.frame, frame.unit, frame.contributions, getattr(frame, "per_slot", None))
 
 
 def _results() -> Results:

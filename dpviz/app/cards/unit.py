@@ -27,12 +27,14 @@ class UnitQuestion:
         columns: columns that may identify the person of a row; empty for a wide matrix.
         key: ending of the keys of its widgets: the mode and the file.
         place: in what records are counted.
+        slot: what records are counted by beside the place, such as "hour"; "" for nothing.
     """
 
     noun: str
     columns: Sequence[str]
     key: str
     place: str = "cell"
+    slot: str = ""
 
     def titles(self) -> dict[str, str]:
         """Return the possible answers by key, each with the text that is shown."""
@@ -53,7 +55,8 @@ def unit_controls(page: FamilyState, question: UnitQuestion, cards: Cards) -> di
         cards: says what is missing.
 
     Returns:
-        Options of the count, as far as they were chosen: person, contributions, distinct, exactly. None while an answer is missing.
+        Options of the count, as far as they were chosen: person, contributions, per_slot, distinct, exactly. None while an answer is
+        missing.
     """
     titles, key, noun, mode = question.titles(), question.key, question.noun, page.draft.mode
     answer = page.draft.files.whom_in(mode)
@@ -75,11 +78,16 @@ def unit_controls(page: FamilyState, question: UnitQuestion, cards: Cards) -> di
         shown = page.widget("data", "person", f"person {key}", show=lambda _: person)
         st.selectbox("Person", question.columns, None, placeholder="Choose the column", **shown)
     most = _bound_field(page, question, enforced=enforced)
+    per_slot = _slot_field(page, question) if enforced and question.slot else None
     if most is None or (enforced and person is None):
         request = "Choose the column of persons, and say" if enforced else "Say"
         cards.ask(WHOM, f"{request} the most {noun}s of one person that count.")
         return None
-    options = {"person": person} if enforced else {}
+    if enforced and question.slot and per_slot is None:
+        cards.ask(WHOM, f"Say the most {noun}s of one person that count in each {question.slot}.")
+        return None
+    options: dict[str, Any] = {"person": person} if enforced else {}
+    options |= {} if per_slot is None else {"per_slot": per_slot}
     return {**options, "contributions": most, **dict.fromkeys(_further_controls(page, question, most, enforced=enforced), True)}
 
 
@@ -97,6 +105,17 @@ def _bound_field(page: FamilyState, question: UnitQuestion, *, enforced: bool) -
     within = in_range(label, 1, MOST_PER_PERSON, optional=True)
     typed = Field.of(page, "data", "contributions", key=f"contributions {question.key}", label=label, problem=within)
     return typed.value if typed.show(st.number_input, value=None, step=1, help=help_text) else None
+
+
+def _slot_field(page: FamilyState, question: UnitQuestion) -> int | None:
+    """Ask for the most records of one person in each slot; return None until a valid number is typed."""
+    label = f"{question.noun.capitalize()}s per person in each {question.slot}, at most"
+    text = "Over all regions; others are left out, chosen at random. It lowers Gaussian noise (ε and δ); under ε alone it lowers none."
+    within = in_range(label, 1, MOST_PER_PERSON, optional=True)
+    typed = Field.of(page, "data", "per_slot", key=f"per slot {question.key}", label=markdown(label), problem=within)
+    shown = typed.show(st.number_input, value=None, step=1)
+    st.caption(text)
+    return typed.value if shown else None
 
 
 def _further_controls(page: FamilyState, question: UnitQuestion, most: int, *, enforced: bool) -> list[str]:

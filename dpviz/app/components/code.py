@@ -13,7 +13,6 @@ from dpviz.app.session.saved_config import write_configuration
 from dpviz.app.state.draft import Draft
 from dpviz.errors import DpvizError
 from dpviz.publishing.code import CodeRun, write_python
-from dpviz.publishing.config import DataConfig
 
 PYTHON, CONFIGURATION = "Python", "Configuration"
 NO_CONFIGURATION = "There is no configuration for this: the command line does not make it."
@@ -48,7 +47,7 @@ def show_release_code(data: LoadedData, draft: Draft, runs: Sequence[CodeRun], f
         funding: the account that pays, None in Teach.
     """
     source = data.source
-    inputs = DataConfig(data=source.data_part, domain=source.domain, regions=source.regions, destinations=source.destinations)
+    inputs = source.inputs
     named = name_files(inputs)
     unit = None if funding is None else data.counts.unit
     first, toml = runs[0], None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from dpviz.errors import BudgetError
 from dpviz.evaluation.situations import begin_with
 from dpviz.families import POINT_FAMILY
 from dpviz.mechanisms.base import NOISES, AnyMechanism, SettingSpec, Share
-from dpviz.privacy.allocation import PUBLISHED
+from dpviz.privacy.allocation import PUBLISHED, PublishedSplit
 from dpviz.privacy.budget import exact
 from dpviz.privacy.shares import normalise_shares, redistribute
 from dpviz.view.escape import markdown
@@ -32,7 +33,6 @@ from dpviz.view.escape import markdown
 EPSILONS = [round(step * 10.0**power, 3) for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
 USUAL_EPSILON, USUAL_DELTA = 0.5, 1e-6  # where the sliders stand while none is typed
 DELTAS = [10.0**power for power in range(-12, -3)]
-SPLIT_SETTINGS = ("split", "weights")
 CUSTOM = "custom"  # a split by weights of its own
 SHAPE_SETTINGS = ("height", "fan_out", "neighbours")
 MOST_BUTTONS, LONGEST_BUTTONS, _EDGES = 4, 42, 4  # in letters; the edges of a button are as wide as four
@@ -61,6 +61,30 @@ _CSS = """
 """
 _JS = (Path(__file__).parent / "split_bar.js").read_text("utf-8")
 _bar = st.components.v2.component(_NAME, html=_HTML, css=_CSS, js=_JS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """A split of the budget over levels.
+
+    Attributes:
+        split: the setting that names it.
+        weights: the setting of custom weights.
+        prefix: beginning of the keys of its widgets.
+        published: the published splits that it may have.
+        with_shares: name of the mechanism's method that takes shares.
+    """
+
+    split: str = "split"
+    weights: str = "weights"
+    prefix: str = ""
+    published: Sequence[PublishedSplit] = PUBLISHED
+    with_shares: str = "with_shares"
+
+
+PLACES = Axis()
+SLOTS = Axis(split="slot_split", weights="slot_weights", prefix="slot ", published=(), with_shares="with_slot_shares")
+SPLIT_SETTINGS = tuple(name for axis in (PLACES, SLOTS) for name in (axis.split, axis.weights))
 
 
 def mechanism_controls(page_state: FamilyState) -> None:
@@ -179,10 +203,10 @@ def _settings_with(page_state: FamilyState, rule: SettingSpec, value: Any) -> di
     settings = {**page_state.draft.run.settings, rule.name: value}
     if value == rule.default:
         settings.pop(rule.name)
-    if rule.name in SHAPE_SETTINGS:
-        for name in SPLIT_SETTINGS:
-            if settings.get("split") == CUSTOM or name == "weights":
-                settings.pop(name, None)
+    for axis in (PLACES, SLOTS) if rule.name in SHAPE_SETTINGS else ():
+        settings.pop(axis.weights, None)
+        if settings.get(axis.split) == CUSTOM:
+            settings.pop(axis.split)
     return settings
 
 
@@ -278,34 +302,42 @@ def _delta_control(page_state: FamilyState) -> None:
 
 
 def split_controls(page_state: FamilyState, frame: Any) -> None:
-    """Choose how the budget is split, for the public frame of the data: by name, by dragging, or typed."""
-    mechanism = page_state.draft.build()
-    parts, of = page_state.draft.shares(frame), page_state.draft.split_amount
-    _preset_control(page_state, mechanism, parts, frame)
+    """Choose how the budget is split, for the public frame of the data; of counts by category over both kinds of levels."""
+    _split_axis(page_state, frame, page_state.draft.shares(frame), PLACES)
+    if parts := page_state.draft.slot_shares(frame):
+        _split_axis(page_state, frame, parts, SLOTS)
+
+
+def _split_axis(page_state: FamilyState, frame: Any, parts: list[Share], axis: Axis) -> None:
+    """Choose one split of the budget: by name, by dragging, or typed."""
+    mechanism, of = page_state.draft.build(), page_state.draft.split_amount
+    _preset_control(page_state, mechanism, parts, frame, axis)
     if len(parts) < 2:
         if mechanism.private:
             st.caption(f"All of {of} buys {markdown(parts[0].label)}.")
         return
-    locks, use = share_locks(len(parts)), partial(use_shares, page_state, parts)
+    locks, use = share_locks(len(parts), axis), partial(use_shares, page_state, parts, axis=axis)
     labels, shares, structure = ([getattr(part, attribute) for part in parts] for attribute in ("label", "share", "structure"))
-    key = f"split {page_state.draft.run.mechanism}"
+    key = f"{axis.prefix}split {page_state.draft.run.mechanism}"
     split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
     if structure_share := _structure_share(parts):
         st.caption(f"Structure (grey) {structure_share:.1%}, counts (blue) {1 - structure_share:.1%} of {of}.")
-    with st.expander(f"Type the shares of {of}"):
+    with st.expander(f"Type the shares of {of}", key=f"{axis.prefix}shares"):
         shares = [part.share for part in parts]
         for index, part in enumerate(parts):
-            lock = f"lock {index}"
+            lock = f"{axis.prefix}lock {index}"
             show_value(lock, locks[index])
             number, locked = st.columns([5, 4], vertical_alignment="bottom")
-            typed = share_field(f"share {index}", f"{part.label}, %", part.share, partial(_set_share, shares, locks, index, use))
+            typed = share_field(
+                f"{axis.prefix}share {index}", f"{part.label}, %", part.share, partial(_set_share, shares, locks, index, use)
+            )
             typed.show(number.number_input, value=None, step=1.0, format="%.2f")
             locked.checkbox("Lock", key=lock, on_change=lambda index=index, lock=lock: locks.__setitem__(index, st.session_state[lock]))
 
 
-def share_locks(parts: int) -> list[bool]:
-    """Return which parts of the split keep their share when others change; all are free once the number of parts has changed."""
-    locks: list[bool] = st.session_state.setdefault("locks", [])
+def share_locks(parts: int, axis: Axis = PLACES) -> list[bool]:
+    """Return which parts of a split keep their share when others change; all are free once the number of parts has changed."""
+    locks: list[bool] = st.session_state.setdefault(f"{axis.prefix}locks", [])
     if len(locks) != parts:
         locks[:] = [False] * parts
     return locks
@@ -316,20 +348,20 @@ def _structure_share(parts: list[Share]) -> float:
     return sum(part.share for part in parts if part.structure)
 
 
-def _preset_control(page_state: FamilyState, mechanism: AnyMechanism, parts: list[Share], frame: Any) -> None:
+def _preset_control(page_state: FamilyState, mechanism: AnyMechanism, parts: list[Share], frame: Any, axis: Axis) -> None:
     """Show a choice of named splits that fit the frame, published ones included; the share of the structure does not change."""
-    names, values = [rule for rule in mechanism.rules() if rule.name == "split"], mechanism.chosen()
+    names, values = [rule for rule in mechanism.rules() if rule.name == axis.split], mechanism.chosen()
     if not names:
         return
     height = sum(not part.structure for part in parts) - 1
-    published = {preset.title: preset for preset in PUBLISHED}
-    current = next((name for name, preset in published.items() if _same_proportions(preset.weights(height), values["weights"])), None)
+    published = {preset.title: preset for preset in axis.published}
+    current = next((name for name, preset in published.items() if _same_proportions(preset.weights(height), values[axis.weights])), None)
     st.selectbox(
         names[0].label,
         [*_fitting_splits(names[0], mechanism, frame), *published],
         format_func=lambda name: name if name in published else name.capitalize(),
         help=markdown(names[0].help),
-        **widget_for("preset", current or values["split"], partial(_take_preset, page_state, mechanism.key, parts)),
+        **widget_for(f"{axis.prefix}preset", current or values[axis.split], partial(_take_preset, page_state, mechanism.key, parts, axis)),
     )
     if current:
         st.caption(f"{published[current].source}.")
@@ -339,7 +371,7 @@ def _fitting_splits(rule: SettingSpec, mechanism: AnyMechanism, frame: Any) -> l
     """Return the named splits of a mechanism without those for another number of levels than the frame has."""
 
     def fits(name: str) -> bool:
-        built = partial(mechanism.from_settings, {**mechanism.chosen(), "split": name})
+        built = partial(mechanism.from_settings, {**mechanism.chosen(), rule.name: name})
         return name == CUSTOM or problem_with(lambda: built().check(frame)) is None
 
     return [name for name in rule.choices if fits(name)]
@@ -352,33 +384,33 @@ def _same_proportions(first: Sequence[float], second: Sequence[float]) -> bool:
     return comparable and all(abs(a / first_sum - b / second_sum) < 1e-5 for a, b in zip(first, second, strict=True))
 
 
-def _take_preset(page_state: FamilyState, mechanism: str, parts: list[Share], name: str) -> None:
+def _take_preset(page_state: FamilyState, mechanism: str, parts: list[Share], axis: Axis, name: str) -> None:
     """Use the chosen split, unless the mechanism has changed since: a browser may still send the choice of the one before."""
     if page_state.draft.run.mechanism == mechanism:
-        _use_preset(page_state, name, parts)
+        _use_preset(page_state, name, parts, axis)
 
 
-def _use_preset(page_state: FamilyState, name: str, parts: list[Share]) -> None:
-    published = next((preset for preset in PUBLISHED if preset.title == name), None)
+def _use_preset(page_state: FamilyState, name: str, parts: list[Share], axis: Axis) -> None:
+    published = next((preset for preset in axis.published if preset.title == name), None)
     if published:
         weights = published.weights(sum(not part.structure for part in parts) - 1)
         counts = iter(weights)
         free = (1 - _structure_share(parts)) / sum(weights)
-        use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts])
+        use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts], axis=axis)
     elif name != CUSTOM:
         draft = page_state.draft
-        settings = without_split(draft.run.settings)
-        default = next(rule.default for rule in draft.build().rules() if rule.name == "split")
-        _change_split(page_state, settings if name == default else {**settings, "split": name})
+        settings = {key: value for key, value in draft.run.settings.items() if key not in (axis.split, axis.weights)}
+        default = next(rule.default for rule in draft.build().rules() if rule.name == axis.split)
+        _change_split(page_state, settings if name == default else {**settings, axis.split: name})
 
 
-def use_shares(page_state: FamilyState, parts: list[Share], shares: list[float]) -> None:
+def use_shares(page_state: FamilyState, parts: list[Share], shares: list[float], *, axis: Axis = PLACES) -> None:
     """Store shares that were dragged, typed or chosen, rounded to numbers short enough for a link.
 
     A named split keeps its name if only the share of the structure changes and the counts keep their proportions.
     """
     mechanism = page_state.draft.build()
-    before, changed = mechanism.chosen(), mechanism.with_shares(shares).chosen()
+    before, changed = mechanism.chosen(), getattr(mechanism, axis.with_shares)(shares).chosen()
     counts = [(part.share, share) for part, share in zip(parts, shares, strict=True) if not part.structure]
     if len(counts) < len(parts) and _same_proportions([old for old, _ in counts], [new_share for _, new_share in counts]):
         changed |= {name: before[name] for name in SPLIT_SETTINGS if name in before}

@@ -109,6 +109,7 @@ def _check(state: FamilyState, frame: Any) -> None:
     if frame is not None:
         for run in runs:
             run.shares(frame)
+            run.slot_shares(frame)
 
 
 def curate_controls(page: FamilyPage, cards: Cards) -> tuple[Any, bool]:

@@ -93,7 +93,7 @@ def _ask(page: FamilyPage, cards: Cards, bar: DeltaGenerator) -> tuple[Any, Expe
     bargain = None if expected is None else expected.bargain
     pay = partial(page.releases.pay, data, funding, None if bargain is None else (bargain.level, bargain.shown.text))
     with bar:
-        fits = show_bar(state, data, draws, cards, funding, bargain, pay) and fits
+        fits = show_bar(state, data, draws, cards, funding, bargain, pay, promise=page.promise_of(declared)) and fits
     with files:
         if data is not None and fits:
             show_files(state, data, draws, funding)

@@ -33,7 +33,8 @@ class TeachParts:
     """What a page shows of its runs in Teach.
 
     Attributes:
-        kinds: what a map may show of the first run; of others it shows what is released.
+        kinds: what a map may show of the first run; of others it shows what is released. () where the maps are not those of the view, and
+            have titles of their own.
         part: what part of the data the maps show, such as "07 to 09"; "" for all of them.
         lead: what is to be known of the first run before its numbers.
         choose: asks what else the maps show, in the drawer *Map*.
@@ -42,6 +43,7 @@ class TeachParts:
         drawings: what is drawn on each map, in their order.
         take_chosen: takes what was clicked, given the drawing of its map; returns whether the page has changed.
         take_box: takes a box that was dragged, likewise.
+        has_slots: whether there may be a map for each of a few slots.
         strip: shows what stands between maps and rail; None without it.
         without_map: shows what stands in place of the maps where there is no scene.
         contrasts: says what is to be known of runs that are contrasts.
@@ -59,6 +61,7 @@ class TeachParts:
     drawings: Sequence[Any] = ()
     take_chosen: Callable[[Any, Chosen], bool] = lambda *_: False
     take_box: Callable[[Bounds], bool] = lambda _: False
+    has_slots: bool = False
     strip: Callable[[], object] | None = None
     without_map: Callable[[], object] = _nothing
     contrasts: Callable[[], object] = _nothing
@@ -100,6 +103,7 @@ class FamilyPage:
         show_release: shows a draw with its controls, given the comparisons of its runs with the truth, each None where it may not be seen;
             moving a control draws no noise.
         count_useful: returns how many parts of a level of a release are useful, by its own errors; None of too many.
+        promise_of: says of what is declared what a press protects, beside the price; "" where the text under the page says it all.
         below_mechanism: in Curate, asks what belongs between mechanism and budget.
         below_errors: shows what belongs under the expected errors, given the counts of `counts_of` and what is expected.
     """
@@ -127,7 +131,8 @@ class FamilyPage:
     unit_of: Callable[[Any], str]
     show_declared: Callable[[Any, Expected | None, str], object]
     show_release: Callable[[Any, Sequence[Any]], object]
-    count_useful: Callable[[Any, int], int | None]
+    count_useful: Callable[[Any, Any], int | None]
+    promise_of: Callable[[Any], str] = lambda _: ""
     below_mechanism: Callable[[], object] = _nothing
     below_errors: Callable[[Any, Expected | None], object] = _nothing
     runs: TeachRuns = field(init=False)

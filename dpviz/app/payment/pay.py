@@ -21,6 +21,7 @@ from dpviz.app.state.run import convert_to_currency
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Amount
 from dpviz.publishing.code import CodeRun
+from dpviz.view.escape import markdown
 
 
 def show_account(page: FamilyState, data: LoadedData | None, draws: Draws, cards: Cards) -> Funding | None:
@@ -44,6 +45,8 @@ def show_bar(
     funding: Funding | None,
     bargain: Bargain | None,
     draw: Callable[[], object],
+    *,
+    promise: str = "",
 ) -> bool:
     """Show the bar that stays on screen: what is missing, what a press buys, and the button that says what it pays.
 
@@ -55,6 +58,7 @@ def show_bar(
         funding: the account that pays.
         bargain: what a press buys; None while it is not known.
         draw: pays for the releases and makes them.
+        promise: what a press protects; "" where it is said elsewhere.
 
     Returns:
         Whether all fields hold what they may.
@@ -69,6 +73,8 @@ def show_bar(
         takes = account is None or choose_again(account)  # what was paid for before wants a second choice first
         if takes:
             takes = show_bargain(page, bargain, price, "" if account is None else amount_text(account.left))
+        if promise and not cards.missing:
+            st.caption(markdown(promise))
     locked = bool(cards.missing) or data is None or funding is None or not draws or not takes
     if right.button(f"Run and pay {price}".strip(), type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(page.key, draw, "Paying and releasing ...")

@@ -36,11 +36,12 @@ from dpviz.data.reading.trips import TripsFile
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DpvizError
 from dpviz.papers.stored import StoredRun, load_stored
-from dpviz.publishing.config import RegionsPart
+from dpviz.publishing.config import CategoriesPart, RegionsPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, PrivateData, PublicFrame, count_files, fingerprints_of, make_regions
 from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.samples.trips import load_trip_sample
+from dpviz.space.categories import Categories
 from dpviz.space.domain import Domain
 from dpviz.space.outline import Outline
 from dpviz.space.regions import Regions
@@ -247,6 +248,12 @@ def read_regions_file(
     regions = read_regions(file, levels=levels or None, names=labels, crs=crs, denominator=denominator)
     key = (digest, levels, prefix_lengths, names, crs, denominator)
     return UploadedRegions(key=key, regions=regions.grouped(prefix_lengths) if prefix_lengths else regions)
+
+
+@_per_session(4, "Reading the categories ...")
+def make_categories(digest: str, part: CategoriesPart, _file: tuple[str, bytes] | None) -> Categories:  # noqa: ARG001
+    """Make categories, those of a public file by its name and content; `digest` identifies that."""
+    return part.categories(None if _file is None else named_file(*_file))
 
 
 @_per_session(4, "Making the regions ...")

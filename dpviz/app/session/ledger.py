@@ -21,7 +21,7 @@ from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
-from dpviz.publishing.config import DataPart, DomainPart, RegionsPart
+from dpviz.publishing.config import CategoriesPart, DataConfig, DataPart, DomainPart, RegionsPart
 from dpviz.publishing.private_data import PrivateData
 
 _NOT_RECORDED = "The truth is not shown, since the ledger cannot record that it is looked at."
@@ -37,6 +37,7 @@ class Source:
         domain: the public frame of points.
         regions: the public frame of trips.
         destinations: the public frame of the ends of trips, if they have a hierarchy of their own.
+        categories: what is counted beside the place; None for nothing.
         bad_rows: whether rows that cannot be read are left out ("drop") or refused ("refuse").
     """
 
@@ -44,7 +45,14 @@ class Source:
     domain: DomainPart | None = None
     regions: RegionsPart | None = None
     destinations: RegionsPart | None = None
+    categories: CategoriesPart | None = None
     bad_rows: str = "drop"
+
+    @property
+    def inputs(self) -> DataConfig:
+        """Data and public frame as a configuration has them."""
+        frame = {"domain": self.domain, "regions": self.regions, "destinations": self.destinations, "categories": self.categories}
+        return DataConfig(data=self.data_part, **frame)  # type: ignore[arg-type]
 
 
 def open_ledger() -> Ledger:

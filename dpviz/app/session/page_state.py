@@ -60,7 +60,7 @@ class PageState(ABC):
     @property
     def mechanisms(self) -> dict[str, type[AnyMechanism]]:
         """All mechanisms of the families, by key."""
-        return {key: kind for family in self.families for key, kind in family.offered.items()}
+        return {key: kind for family in self.families for key, kind in family.choices.items()}
 
     @abstractmethod
     def read(self, link: Mapping[str, str]) -> tuple[Any, str]:
@@ -373,9 +373,16 @@ class FamilyState(PageState):
         return self.kind.family.choices
 
     def offered_mechanisms(self) -> list[str]:
-        """Return the keys of the mechanisms that may be used: in Curate private ones; by category only where the data have categories."""
-        taught, by_category = self.draft.mode == TEACH, self.draft.by_category
-        return [key for key, kind in self.mechanisms.items() if (kind.private or taught) and (by_category or not kind.by_category)]
+        """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate.
+
+        One that counts by category is among them where records are counted so, and where it is chosen already.
+        """
+        draft = self.draft
+        return [
+            key
+            for key, kind in self.mechanisms.items()
+            if (kind.private or draft.mode == TEACH) and (not kind.by_category or draft.by_category or key == draft.run.mechanism)
+        ]
 
     @property
     def drops_files(self) -> bool:

@@ -14,6 +14,7 @@ from dpviz.app.session.page_state import UNPAID, FamilyState, truth_allowed
 from dpviz.app.session.widgets import newest_result, result_slot
 from dpviz.app.state.draft import Draft
 from dpviz.errors import RefusedError
+from dpviz.mechanisms.base import AnyLevel
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing import publish
 from dpviz.publishing.publish import PaidRelease
@@ -37,7 +38,7 @@ class OneRelease(Generic[Output, Data, Evaluation]):
         paid: the payment in the ledger; None in Teach.
         evaluation: the comparison with the truth, made together with the run; None in Curate, where it is made when it may be seen.
         beside: a release of another mechanism that the same press paid for; None if there is none.
-        bought: the level that was looked at before it was paid for, and what was expected of it, in a phrase; None in Teach.
+        bought: the level (or pair) that was looked at before it was paid for, and what was expected of it, in a phrase; None in Teach.
     """
 
     release: Output
@@ -48,7 +49,7 @@ class OneRelease(Generic[Output, Data, Evaluation]):
     paid: PaidRelease | None = None
     evaluation: Evaluation | None = None
     beside: Self | None = None
-    bought: tuple[int, str] | None = None
+    bought: tuple[AnyLevel, str] | None = None
 
     @property
     def title(self) -> str:
@@ -105,7 +106,7 @@ class Releases(Generic[Output, Data, Evaluation]):
         newest = self.newest()
         return {} if newest is None else {run.paid.entry: run.paid for run in reversed(newest.runs) if run.paid is not None}
 
-    def pay(self, data: Any, funding: Funding | None, bought: tuple[int, str] | None = None) -> None:
+    def pay(self, data: Any, funding: Funding | None, bought: tuple[AnyLevel, str] | None = None) -> None:
         """Release once with each mechanism in Curate and keep the results. The ledger counts each draw before its noise is drawn.
 
         Args:

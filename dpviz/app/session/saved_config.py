@@ -14,7 +14,7 @@ from dpviz.app.state.toml import source_of
 from dpviz.app.state.values import PATH, USUAL_FOLDER
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import amount_of
-from dpviz.publishing.config import DataConfig, ReleaseConfig, to_toml
+from dpviz.publishing.config import ReleaseConfig, to_toml
 from dpviz.publishing.toml_tables import TOML
 
 FILE_NAME = "release.toml"
@@ -58,12 +58,11 @@ def write_configuration(data: LoadedData, draft: Draft, funding: Funding | None)
     Raises:
         DpvizError: the frame or the file cannot be named in a configuration, or the mechanism may never be released.
     """
-    source, account = data.source, None if funding is None else funding.account
+    account = None if funding is None else funding.account
     amounts: dict[str, Any] = {} if account is None else dict(amount_of(account.terms.cap))
     name = data.title if funding is None or not funding.name else funding.name
     paying = replace(draft, account=Account(name=name, counts_rho="rho" in amounts, **amounts))
-    inputs = DataConfig(data=source.data_part, domain=source.domain, regions=source.regions, destinations=source.destinations)
-    return to_toml(paying.to_config(inputs))
+    return to_toml(paying.to_config(data.source.inputs))
 
 
 def describe_kept(config: ReleaseConfig) -> str:
@@ -72,5 +71,6 @@ def describe_kept(config: ReleaseConfig) -> str:
     hidden = [f"[data] {name}" for name in ("engine", "may_be_empty") if name in table and not (name == "engine" and by_path)]
     for title, part in (("regions", config.regions), ("destinations", config.destinations)):
         hidden += [f"[{title}] {name}" for name in ("names", "crs") if part is not None and part.file and getattr(part, name)]
+    hidden += [f"[categories] {name}" for name in ("coarser", "names") if getattr(config.categories, name, None)]
     hidden += ["[output] folder"] if config.output.folder != USUAL_FOLDER else []
     return f"Not shown here, but written again when you save: {', '.join(hidden)}." if hidden else ""

@@ -18,7 +18,7 @@ from dpviz.data.roles import says_none
 from dpviz.families import TRIP_FAMILY
 from dpviz.publishing.config import DataKeys, DataPart, RegionsPart, ReleaseConfig
 
-COLUMNS = ("x", "y", "geometry", "region", "origin", "destination", "count", "person")
+COLUMNS = ("x", "y", "geometry", "region", "origin", "destination", "count", "person", "slot")
 """Keys of [data] that name columns."""
 _PLACES = {"geometry": ("x", "y", "geometry"), "x": ("geometry", "region"), "y": ("geometry", "region"), "region": ("x", "y", "geometry")}
 """By a column that says where a record lies, the others that are not proposed beside it."""

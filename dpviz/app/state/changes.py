@@ -44,8 +44,9 @@ def apply_change(page: Page, change: Change) -> Page:
     """Return a page with a change, and with what that brings with it.
 
     A new ε or δ takes the place of the ρ of an opened configuration. Another sample has its usual size. Other data have other levels, and
-    so may have another mechanism; data by category are counted by one of their own. A map that shows a run which is not there yet starts
-    it, with less budget, so that the maps differ at once. What the change itself says goes before these rules.
+    so may have another mechanism. Where records come to be counted by category, runs have a mechanism that counts so; where they no longer
+    are, none has. A map that shows a run which is not there yet starts it, with less budget, so that the maps differ at once. What the
+    change itself says goes before these rules.
 
     Raises:
         IndexError: there is no run of that index.
@@ -56,17 +57,19 @@ def apply_change(page: Page, change: Change) -> Page:
     new_sample = {"size": None} if has_new_sample else {}
     draft = replace(page.draft, **{"runs": runs, **new_sample, **change.draft})
     view = replace(page.view, **_changed_view(page, draft, change))
-    runs = draft.runs if "runs" in change.draft else runs_that_count(draft, page.draft)
+    runs = draft.runs if "runs" in change.draft or "mechanism" in change.run else runs_that_count(draft, page.draft)
     return Page(draft=replace(draft, runs=_with_missing_runs(runs, view)), view=view)
 
 
 def runs_that_count(draft: Draft, before: Draft) -> tuple[Run, ...]:
-    """Return the runs of a draft; once the data have categories, or have none any more, with the mechanism that counts such data."""
+    """Return the runs of a draft, with mechanisms for what is counted now: by category, or by place alone."""
     if draft.by_category == before.by_category:
         return draft.runs
     family = draft.kind.family
     usual = next(key for key, kind in family.choices.items() if kind.by_category) if draft.by_category else family.usual[0]
-    return tuple(replace(run, mechanism=usual, settings=dict(family.choices[usual].page_settings)) for run in draft.runs)
+    parts: dict[str, Any] = {"mechanism": usual, "settings": dict(family.choices[usual].page_settings)}
+    stays = [run.mechanism in family.choices and family.choices[run.mechanism].by_category == draft.by_category for run in draft.runs]
+    return tuple(run if as_it_is else replace(run, **parts) for run, as_it_is in zip(draft.runs, stays, strict=True))
 
 
 def _change_run(run: Run, parts: Mapping[str, Any]) -> Run:

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpviz.app.state.kinds import PageKind, kind_of
 from dpviz.app.state.linked import STAYS, in_link, in_link_of, in_parts
-from dpviz.app.state.parts import Account, Box, ChosenRegions, Files, Guess, no_texts
+from dpviz.app.state.parts import Account, Box, ChosenCategories, ChosenRegions, Files, Guess, no_texts
 from dpviz.app.state.readers import choice_reader, number_reader
 from dpviz.app.state.run import Run, convert_to_currency
 from dpviz.app.state.values import (
@@ -26,6 +26,7 @@ from dpviz.app.state.values import (
     MOST_MADE_UP,
     ON_LAND,
     PATH,
+    PLACE_ALONE,
     SAMPLE,
     SQUARES,
     STUDY_AREAS,
@@ -35,7 +36,7 @@ from dpviz.app.state.values import (
 )
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
-from dpviz.families import POINT_FAMILY
+from dpviz.families import AREA_FAMILY, POINT_FAMILY
 from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.base import Share
 from dpviz.privacy.budget import Budget
@@ -52,6 +53,7 @@ from dpviz.publishing.config import (
     ReleaseConfig,
 )
 from dpviz.samples.points import POINT_SAMPLES
+from dpviz.space.cross import Cross
 
 _KEYS_OF_FILE = ("file", "levels", "names", "prefixes", "denominator", "crs")
 NO_GRID = {
@@ -82,6 +84,8 @@ class Draft:
         regions: of areas and trips, the file of regions, or the levels of the cells.
         destinations: of trips, the file of the regions in which they end; None if these are the same.
         grid: the box of hexagons or squares.
+        counted_by: of areas from files, by what records are counted beside the place, one of `COUNTED_BY`.
+        categories: what is said of that.
         account: the account that pays.
         texts: the curator's texts for the publication.
         output: folder and formats of the files.
@@ -107,6 +111,8 @@ class Draft:
     regions: ChosenRegions = field(default_factory=ChosenRegions, metadata=STAYS)
     destinations: ChosenRegions | None = field(default=None, metadata=STAYS)
     grid: Box = field(default_factory=Box, metadata=STAYS)
+    counted_by: str = field(default=PLACE_ALONE, metadata=STAYS)
+    categories: ChosenCategories = field(default_factory=ChosenCategories, metadata=STAYS)
     account: Account = field(default_factory=Account, metadata=STAYS)
     texts: PublicationPart = field(default_factory=no_texts, metadata=STAYS)
     output: OutputPart = field(default_factory=lambda: OutputPart(folder=USUAL_FOLDER), metadata=STAYS)
@@ -129,8 +135,10 @@ class Draft:
 
     @property
     def by_category(self) -> bool:
-        """Whether what is counted has categories beside the region, such as hours."""
-        return self.source == SAMPLE and bool(getattr(self.kind.samples.get(self.sample), "slot_levels", ()))
+        """Whether records are counted by category, such as the hour, beside the place."""
+        if self.source != SAMPLE:
+            return self.kind.family is AREA_FAMILY and self.counted_by != PLACE_ALONE
+        return bool(getattr(self.kind.samples.get(self.sample or ""), "slot_levels", ()))
 
     @property
     def run(self) -> Run:
@@ -201,6 +209,12 @@ class Draft:
         mechanism = self.build()
         return list(mechanism.shares_of_rho(frame) if self.split_amount == "ρ" else mechanism.shares(frame))
 
+    def slot_shares(self, frame: Any) -> list[Share]:
+        """List the parts of `split_amount` over levels of categories, as `shares` does; none where the mechanism counts places alone."""
+        mechanism = self.build()
+        counts_so = mechanism.by_category and isinstance(frame, Cross)
+        return list(mechanism.slot_shares(frame, gaussian=self.split_amount == "ρ")) if counts_so else []
+
     def same_draw(self, other: Draft) -> bool:
         """Return whether both draw from the same data in the same way in Curate; texts, account, guess and seeds do not matter."""
         return self._of_draw() == other._of_draw()
@@ -218,10 +232,15 @@ class Draft:
         """
         if self.source == SAMPLE:
             return self._inputs_of_sample()
-        data = self.files.checked(self.kind, self.mode)
+        categories = self.categories.checked(self.counted_by) if self.by_category else None
+        data = self.checked_data()
         if self.kind.family is POINT_FAMILY:
             return DataConfig(data=data, domain=self._domain_of_files(data))
-        return DataConfig(data=data, regions=self._checked_regions(), destinations=_checked(self.destinations))
+        return DataConfig(data=data, regions=self._checked_regions(), destinations=_checked(self.destinations), categories=categories)
+
+    def checked_data(self) -> DataPart:
+        """Return the table [data] of files, with the errors of `to_inputs`."""
+        return self.files.checked(self.kind, self.mode, by_category=self.by_category)
 
     def to_config(self, inputs: DataConfig | None = None) -> ReleaseConfig:
         """Return the configuration of a release of the first run, with new noise: it has no seed.

@@ -11,7 +11,7 @@ from dpviz.app.state.draft import Draft
 from dpviz.app.state.kinds import kind_of
 from dpviz.app.state.links import read_link, write_link
 from dpviz.app.state.page import Page
-from dpviz.app.state.values import EVERY_ROW, KINDS_OF_REGIONS, PERSON, SOURCES, VOUCHED
+from dpviz.app.state.values import COUNTED_BY, EVERY_ROW, KINDS_OF_REGIONS, PERSON, SOURCES, VOUCHED
 from dpviz.errors import SettingError
 from dpviz.publishing.public_guess import SPREADS
 from dpviz.publishing.toml_tables import TOML
@@ -19,7 +19,7 @@ from dpviz.publishing.toml_tables import TOML
 VERSION = 1
 _REFUSED = "The draft of this page is damaged, or of another version of dpviz, and was not opened: choose again what it held."
 _CODEC = replace(TOML, says_none=True, refused={})
-_CHOICES = {"source": SOURCES, "regions_from": KINDS_OF_REGIONS}
+_CHOICES = {"source": SOURCES, "regions_from": KINDS_OF_REGIONS, "counted_by": COUNTED_BY}
 
 
 def write_drafts(pages: Mapping[str, Page]) -> str:

@@ -8,15 +8,18 @@ from fractions import Fraction
 from typing import Any
 
 from dpviz.app.state.kinds import PageKind
-from dpviz.app.state.values import CURATE, EVERY_ROW, PERSON, TEACH
+from dpviz.app.state.values import BINS, CURATE, EVERY_ROW, HOURS, MONTHS, NO_ZONE, PERSON, PLACE_ALONE, TEACH, WEEKDAYS
 from dpviz.errors import SettingError
 from dpviz.families import TRIP_FAMILY
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
-from dpviz.publishing.config import DataKeys, DataPart, PublicationPart, RegionsKeys
+from dpviz.publishing.config import CategoriesKeys, CategoriesPart, DataKeys, DataPart, PublicationPart, RegionsKeys
+from dpviz.space.categories import HOUR, MONTH, WEEKDAY
 from dpviz.view.basemap import Bounds
 
 _UNUSED_WITH: dict[str, dict[str, Any]] = {"region": {"x": None, "y": None, "geometry": None}, "geometry": {"x": None, "y": None}}
 """Of the columns that say where a record lies, those that are not read beside another one."""
+TIMES_OF = {HOURS: HOUR, WEEKDAYS: WEEKDAY, MONTHS: MONTH}
+"""The part of a time that counts, by what is chosen on a page."""
 _NO_BOUND = {PERSON: "Choose the column of persons, and say the most {noun}s of one person that count."}
 
 
@@ -70,19 +73,21 @@ class Files:
             columns: that may hold persons.
         """
         is_new = self.said_in_teach and mode == CURATE
-        data = replace(self.data, person=None, contributions=None, distinct=False, exactly=False) if is_new else self.data
+        unsaid: dict[str, Any] = {"person": None, "contributions": None, "per_slot": None, "distinct": False, "exactly": False}
+        data = replace(self.data, **unsaid) if is_new else self.data
         if whom == PERSON and data.person is None and len(columns) == 1:
             data = replace(data, person=columns[0])
         if mode == TEACH and data.contributions is None:
             data = replace(data, contributions=1)
         return replace(self, data=data, whom=whom, said_in_teach=mode == TEACH)
 
-    def checked(self, kind: PageKind, mode: str) -> DataPart:
+    def checked(self, kind: PageKind, mode: str, *, by_category: bool = False) -> DataPart:
         """Return the table [data] of a configuration.
 
         Args:
             kind: the page.
             mode: Teach, where each row is its own person unless something else is said, or Curate.
+            by_category: whether records are counted by category, beside the place.
 
         Raises:
             SettingError: the file, or whom the release protects, is missing; or the keys do not fit together.
@@ -98,8 +103,11 @@ class Files:
             "size": None,
         }
         parts |= _UNUSED_WITH.get(next((name for name in _UNUSED_WITH if parts[name]), ""), {})
+        parts |= {} if by_category else {"slot": None, "per_slot": None}
+        if by_category and self.data.slot is None:
+            raise SettingError("Choose the column by which records are counted.")
         if whom == EVERY_ROW:
-            return DataPart(**parts | {"person": None, "contributions": None, "distinct": False, "exactly": False})
+            return DataPart(**parts | {"person": None, "contributions": None, "per_slot": None, "distinct": False, "exactly": False})
         if self.data.contributions is None or (whom == PERSON and self.data.person is None):
             raise SettingError(_NO_BOUND.get(whom, "Say the most {noun}s of one person that count.").format(noun=noun))
         return DataPart(**parts if whom == PERSON else parts | {"person": None, "distinct": False})
@@ -114,6 +122,54 @@ class ChosenRegions(RegionsKeys):
     """
 
     digest: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenCategories(CategoriesKeys):
+    """What is counted beside the place, as far as it is said.
+
+    The zone of times may also be `NO_ZONE`. What is said of another way of counting stays, and is not used.
+
+    Attributes:
+        digest: identifies the public file of values that this was said of, as of `Files`.
+    """
+
+    digest: str = ""
+
+    def checked(self, counted_by: str) -> CategoriesPart | None:
+        """Return the table [categories] of a configuration; None where places alone are counted.
+
+        Args:
+            counted_by: one of `COUNTED_BY`.
+
+        Raises:
+            SettingError: something is missing, or does not fit together.
+            DomainError: the categories are invalid.
+        """
+        if counted_by == PLACE_ALONE:
+            return None
+        if counted_by in TIMES_OF:
+            return self._checked_times(counted_by)
+        if counted_by == BINS:
+            if not self.bins:
+                raise SettingError("Type the edges of the bins.")
+            return CategoriesPart(bins=self.bins, coarser=self.coarser, other=self.other)
+        if self.file is None:
+            if not self.values:
+                raise SettingError("Type the values that are counted, or choose a public file of them.")
+            return CategoriesPart(values=self.values, other=self.other)
+        if not self.levels:
+            raise SettingError("Say which columns of the public file hold the values, coarsest level first.")
+        return CategoriesPart(file=self.file, levels=self.levels, names=self.names, other=self.other)
+
+    def _checked_times(self, counted_by: str) -> CategoriesPart:
+        if self.zone is None:
+            raise SettingError("Choose the time zone, or say that the column has no times.")
+        ends = {"first": self.first, "last": self.last} if counted_by == MONTHS else {}
+        if None in ends.values():
+            raise SettingError("Type the first and the last month.")
+        zone = None if self.zone == NO_ZONE else self.zone
+        return CategoriesPart(times=TIMES_OF[counted_by], zone=zone, other=self.other, **ends)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,6 +270,7 @@ class Guess:
         spread: how they lie, one of `SPREADS` (`dpviz.publishing.public_guess`); None for the usual way.
         pairs: on how many pairs of the finest level trips may lie; None for all of them.
         level: the level whose error is shown.
+        slot_level: of counts by category, the level of categories whose error is shown there; 0 for all slots together.
         wanted: the error that is wanted there, for which ε is found.
     """
 
@@ -221,6 +278,7 @@ class Guess:
     spread: str | None = None
     pairs: int | None = None
     level: int | None = None
+    slot_level: int | None = None
     wanted: float | None = None
 
 

@@ -10,12 +10,13 @@ from typing import Any
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.kinds import KINDS
 from dpviz.app.state.page import Page
-from dpviz.app.state.parts import Account, Box, ChosenRegions, Files
+from dpviz.app.state.parts import TIMES_OF, Account, Box, ChosenCategories, ChosenRegions, Files
 from dpviz.app.state.readers import read_amount
 from dpviz.app.state.run import Run
 from dpviz.app.state.values import (
     A_FILE,
     ALONE,
+    BINS,
     EVERY_ROW,
     EVERYWHERE,
     HEXAGONS,
@@ -28,9 +29,11 @@ from dpviz.app.state.values import (
     LARGEST_RHO,
     MOST_MADE_UP,
     MOST_PER_PERSON,
+    NO_ZONE,
     ON_LAND,
     PATH,
     PERSON,
+    PLACE_ALONE,
     SAMPLE,
     SMALLEST_CAP,
     SMALLEST_DELTA,
@@ -39,6 +42,7 @@ from dpviz.app.state.values import (
     SMALLEST_RHO_CAP,
     SQUARES,
     UPLOAD,
+    VALUES,
     VOUCHED,
 )
 from dpviz.data.reading.outline import LAND
@@ -48,7 +52,7 @@ from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE
 from dpviz.privacy.accounts import amount_of
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget, exact
-from dpviz.publishing.config import DataKeys, DataPart, RegionsKeys, RegionsPart, ReleaseConfig, from_tables, to_toml
+from dpviz.publishing.config import CategoriesKeys, DataKeys, DataPart, RegionsKeys, RegionsPart, ReleaseConfig, from_tables, to_toml
 from dpviz.publishing.toml_tables import read_tables
 from dpviz.release.tables import FORMATS
 from dpviz.samples.points import POINT_SAMPLES
@@ -93,8 +97,6 @@ def read_for_page(body: bytes, family: str) -> ReleaseConfig:
     if name != family:
         other = f"open it on the {name.capitalize()} page" if name in KINDS else "there is no page for it"
         raise SettingError(f"This is a configuration of {name}: {other}.")
-    if config.categories is not None or config.mechanism.key not in config.family.offered:
-        raise SettingError("Counts by category are not shown on this page: publish them with dpviz release.")
     return config
 
 
@@ -115,7 +117,7 @@ def page_of(config: ReleaseConfig, page: Page) -> Page:
     else:
         files = replace(files_of(config), drop_bad_rows=draft.files.drop_bad_rows)
         draft = replace(draft, uploaded=files) if source == UPLOAD else replace(draft, by_path=files)
-    draft = replace(_with_domain(config, draft), **_regions_of(config))
+    draft = replace(_with_domain(config, draft), **_regions_of(config), **_categories_of(config))
     return Page(draft=draft, view=replace(page.view, level=None, asked=(), region=None))
 
 
@@ -249,6 +251,16 @@ def _regions_of(config: ReleaseConfig) -> dict[str, Any]:
         return {**values, "regions_from": A_FILE}
     box = _box_of(part.area or part.bounds, part.crs) if part.area or part.bounds else Box(crs=part.crs or "")
     return {**values, "regions_from": HEXAGONS if part.h3 else SQUARES, "grid": box, "outline": part.area_file}
+
+
+def _categories_of(config: ReleaseConfig) -> dict[str, Any]:
+    """Return the parts of a draft that say by what is counted beside the place."""
+    part = config.categories
+    if part is None:
+        return {"counted_by": PLACE_ALONE}
+    values = {item.name: getattr(part, item.name) for item in fields(CategoriesKeys)}
+    by = next((by for by, times in TIMES_OF.items() if times == part.times), BINS if part.bins else VALUES)
+    return {"counted_by": by, "categories": ChosenCategories(**values | {"zone": part.zone or (NO_ZONE if part.times else None)})}
 
 
 def keys_of_regions(part: RegionsPart) -> ChosenRegions:

@@ -37,6 +37,11 @@ IDS, COORDINATES = "Ids of regions", "Coordinates"
 A_FILE, HEXAGONS, SQUARES = "File", "Hexagons", "Squares"
 KINDS_OF_REGIONS = (A_FILE, HEXAGONS, SQUARES)
 """Where the regions of areas come from."""
+PLACE_ALONE, HOURS, WEEKDAYS, MONTHS, BINS, VALUES = "Place alone", "Hour", "Weekday", "Month", "Numbers in bins", "Listed values"
+COUNTED_BY = (PLACE_ALONE, HOURS, WEEKDAYS, MONTHS, BINS, VALUES)
+"""By what records of files are counted beside the place."""
+NO_ZONE = "none"  # the column has no times, but hours, days or months themselves
+OTHERS = "other"  # id of the slot of all records that lie in no other one
 SIDES = ("west", "south", "east", "north")
 CURRENCIES = ("ε, δ", "ρ")
 SMALLEST_CAP, SMALLEST_RHO_CAP, LARGEST_CAP, LARGEST_CAP_DELTA = 0.001, 0.000_001, 1000.0, 0.01

@@ -29,7 +29,19 @@ from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
-from dpviz.data.roles import AXES, NOTHING_CHOSEN, DescribedFile, Use, find_one_axis, find_wkt, in_degrees, only, propose_points, says_none
+from dpviz.data.roles import (
+    AXES,
+    NOTHING_CHOSEN,
+    DescribedFile,
+    Use,
+    find_one_axis,
+    find_times,
+    find_wkt,
+    in_degrees,
+    only,
+    propose_points,
+    says_none,
+)
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,6 +62,7 @@ class PointsFile(DescribedFile):
         crs: the CRS that the file declares; None if it declares none.
         geometry: the only column of a table whose name says that it may hold points in WKT; a proposal, which `read_points` does not use
             by itself.
+        times: the columns that may hold times, by their types or names; proposals.
         use: what the header says of points.
     """
 
@@ -58,6 +71,7 @@ class PointsFile(DescribedFile):
     y: str | None
     crs: str | None
     geometry: str | None = None
+    times: tuple[str, ...] = ()
     use: Use = field(default=Use(kind="points", found={}), compare=False)
 
     @property
@@ -139,6 +153,7 @@ def describe_header(kind: str, header: PublicHeader, crs: CRS | None, rows: int 
         crs=None if crs is None else crs.to_string(),
         rows=rows,
         geometry=None if header.has_geometry else use.found.get("geometry") or only(find_wkt(header)),
+        times=find_times(header),
         use=use,
     )
 

@@ -201,10 +201,14 @@ class CrossTree(AreaMechanism):
         """Return a copy with custom weights, one per level of categories."""
         return replace(self, slot_split="custom", slot_weights=tuple(shares))
 
+    def level_errors(self, release: AreaRelease) -> list[LevelError]:
+        """List the root mean square deviation of each level, or of counts by category as `pair_errors` does."""
+        return self.pair_errors(release) if isinstance(release, CrossRelease) else super().level_errors(release)
+
     def pair_errors(self, release: CrossRelease) -> list[LevelError]:
-        """List the root mean square deviation of each pair of a level of regions, whose number it states, and one of categories."""
+        """List the root mean square deviation of each pair of a level of regions and one of categories."""
         pairs = product(range(release.regions.depth + 1), range(release.categories.depth + 1))
-        return [LevelError.of_noise(pair[0], release.name_pair(pair), release.stddev(pair).ravel(), release.noise) for pair in pairs]
+        return [LevelError.of_noise(pair, release.name_pair(pair), release.stddev(pair).ravel(), release.noise) for pair in pairs]
 
     def expected_pair_errors(self, frame: Cross, budget: Budget, contributions: int = 1, per_slot: int | None = None) -> list[LevelError]:
         """List the noise that a release of any counts would have on each pair of levels; arguments and errors as for `expected_errors`."""

@@ -8,19 +8,24 @@ from hypothesis import strategies as st
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.kinds import AREAS, KINDS, POINTS, TRIPS
 from dpviz.app.state.page import Page, usual_page
-from dpviz.app.state.parts import Account, Box, ChosenRegions, Files, Guess
+from dpviz.app.state.parts import Account, Box, ChosenCategories, ChosenRegions, Files, Guess
 from dpviz.app.state.run import Run
 from dpviz.app.state.values import (
     ALONE,
+    BINS,
     CURATE,
     EVERY_ROW,
     HEXAGONS,
+    HOURS,
     IN_A_FILE,
     MEASURES,
+    MONTHS,
+    NO_ZONE,
     PATH,
     PERSON,
     STUDY_AREAS,
     UPLOAD,
+    VALUES,
     VOUCHED,
 )
 from dpviz.app.state.view import Pane, View
@@ -128,6 +133,14 @@ def filled(kind, **parts):
     return Page(draft=replace(draft, **parts), view=usual.view)
 
 
+def by_category(counted_by, **said):
+    """A page of areas in Curate that are counted by category beside the place."""
+    data = DataKeys(points="visits.csv", region="tract", slot="at", person="rider", contributions=4, per_slot=1)
+    categories, run = ChosenCategories(**said), replace(usual_page(AREAS).draft.run, mechanism="cross_tree")
+    files = Files(data=data, whom=PERSON, digest="ab12")
+    return filled(AREAS, uploaded=files, counted_by=counted_by, categories=categories, runs=(run,))
+
+
 FILLED = {
     "points": filled(POINTS),
     "points in polygons": filled(POINTS, study_area=IN_A_FILE, outline="land.geojson", order=6),
@@ -145,6 +158,12 @@ FILLED = {
     "areas in squares": filled(
         AREAS, regions_from="Squares", regions=ChosenRegions(squares=(2, 4)), grid=Box(west=1.0, south=2.0, east=3.0, north=4.0, crs="none")
     ),
+    "areas by hour": by_category(HOURS, zone="Europe/Berlin"),
+    "areas by hours as numbers": by_category(HOURS, zone=NO_ZONE, other="unknown"),
+    "areas by month": by_category(MONTHS, zone="UTC", first="2026-01", last="2026-12"),
+    "areas by bins": by_category(BINS, bins=(0.0, 6.5, 18.0, 65.0), coarser={"group": (0.0, 18.0, 65.0)}),
+    "areas by listed values": by_category(VALUES, values=("car", "bus")),
+    "areas by a file of values": by_category(VALUES, file="modes.csv", levels=("kind", "mode"), names={"mode": "name"}),
     "an account in rho": filled(AREAS, account=Account(name="x", counts_rho=True, rho=Fraction(1))),
     "a sample": filled(POINTS, source="sample"),
     "a guess": filled(AREAS, guess=Guess(records=1000, level=1, wanted=0.2)),

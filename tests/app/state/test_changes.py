@@ -11,7 +11,7 @@ from dpviz.app.state.changes import Change, apply_change
 from dpviz.app.state.history import MOST_UNDONE, SECONDS_TOGETHER, History, go_back
 from dpviz.app.state.kinds import AREAS, KINDS, POINTS, TRIPS
 from dpviz.app.state.page import usual_page
-from dpviz.app.state.values import CURATE
+from dpviz.app.state.values import CURATE, HOURS, PLACE_ALONE, WEEKDAYS
 from dpviz.app.state.view import Pane
 
 HALF, STAYS = Fraction(1, 2), {"camera": (1.0, 2.0, 3.0), "swipe": 0.4, "scales": {"error": 2.0}, "box": (0.0, 0.0, 1.0, 1.0)}
@@ -40,6 +40,26 @@ def test_other_data_have_other_levels(kind):
         assert (view.level, view.asked) == (None, ())
     assert apply_change(page, Change(draft={"order": 7})).view == page.view
     assert apply_change(page, Change(draft={"source": "upload"}, view={"level": 1})).view.level == 1
+
+
+def test_data_by_category_are_counted_by_a_mechanism_of_their_own():
+    city = apply_change(looking(AREAS, slots=(1, 2)), Change(draft={"sample": "city_by_hour"}))
+    assert (city.draft.run.mechanism, city.view.slots) == ("cross_tree", None)
+    assert apply_change(city, Change(draft={"sample": "us_departures"}, view={"slots": (3, 4)})).draft.run.mechanism == "cross_tree"
+    regions = apply_change(city, Change(run={"mechanism": "flat", "settings": {}}))
+    assert regions.draft.run.mechanism == "flat", "regions alone may be counted, too"
+    assert apply_change(city, Change(draft={"source": "upload"})).draft.run.mechanism == "region_tree"
+
+
+def test_the_mechanism_fits_what_is_counted():
+    page = apply_change(usual_page(AREAS), Change(draft={"source": "upload"}))
+    by_hour = apply_change(page, Change(draft={"counted_by": HOURS}))
+    assert [run.mechanism for run in by_hour.draft.runs] == ["cross_tree"]
+    totals = apply_change(by_hour, Change(run={"mechanism": "region_tree"}))
+    assert apply_change(totals, Change(draft={"counted_by": WEEKDAYS})).draft.run.mechanism == "region_tree"
+    for change in ({"counted_by": PLACE_ALONE}, {"source": "sample", "sample": "us_residents"}):
+        assert apply_change(by_hour, Change(draft=change)).draft.run.mechanism == "region_tree"
+    assert apply_change(by_hour, Change(draft={"counted_by": PLACE_ALONE}, run={"mechanism": "flat"})).draft.run.mechanism == "flat"
 
 
 def test_levels_of_points_are_those_of_the_mechanism():

@@ -8,9 +8,9 @@ import pytest
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.kinds import AREAS, KINDS, POINTS, TRIPS
 from dpviz.app.state.page import usual_page
-from dpviz.app.state.parts import Account, Box, ChosenRegions, Files, Guess
+from dpviz.app.state.parts import Account, Box, ChosenCategories, ChosenRegions, Files, Guess
 from dpviz.app.state.run import Run
-from dpviz.app.state.values import CURATE, HEXAGONS, IN_A_FILE, PERSON, SQUARES, TEACH, UPLOAD, VOUCHED
+from dpviz.app.state.values import BINS, CURATE, HEXAGONS, HOURS, IN_A_FILE, MONTHS, PERSON, SQUARES, TEACH, UPLOAD, VALUES, VOUCHED
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import DataKeys, ReleaseConfig
@@ -35,6 +35,16 @@ NO_BOUND = Files(data=DataKeys(trips="a.csv"), whom=VOUCHED)
         (POINTS, {"domain": Box(west=3, south=1, east=2, north=4)}, "West must be smaller than east"),
         (POINTS, {"study_area": IN_A_FILE}, "Choose the file of polygons again"),
         (AREAS, {"regions": ChosenRegions()}, "Choose a public file of regions."),
+        (AREAS, {"counted_by": HOURS}, "Choose the time zone, or say that the column has no times."),
+        (AREAS, {"counted_by": MONTHS, "categories": ChosenCategories(zone="none", first="2026-01")}, "Type the first and the last month."),
+        (AREAS, {"counted_by": BINS}, "Type the edges of the bins."),
+        (AREAS, {"counted_by": VALUES}, "Type the values that are counted, or choose a public file of them."),
+        (
+            AREAS,
+            {"counted_by": VALUES, "categories": ChosenCategories(file="modes.csv")},
+            "Say which columns of the public file hold the values",
+        ),
+        (AREAS, {"counted_by": HOURS, "categories": ChosenCategories(zone="UTC")}, "Choose the column by which records are counted."),
         (AREAS, {"regions_from": HEXAGONS}, "Declare the area of the hexagons"),
         (AREAS, {"regions_from": SQUARES}, "Declare the bounds of the squares"),
         (AREAS, {"runs": (Run(),)}, "Choose a mechanism."),

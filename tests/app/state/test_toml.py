@@ -7,13 +7,15 @@ import pytest
 from dpviz.app.state.kinds import KINDS, POINTS
 from dpviz.app.state.page import usual_page
 from dpviz.app.state.toml import read_toml, write_toml
-from dpviz.app.state.values import CURATE
+from dpviz.app.state.values import CURATE, PLACE_ALONE
 from dpviz.errors import DpvizError
 from dpviz.publishing.config import from_tables
 from dpviz.publishing.toml_tables import to_text
 from tests.app import test_opened_config as opened
 from tests.app.state.pages import FILLED
+from tests.publishing.configs import changed
 from tests.publishing.test_by_slot import BY_HOUR
+from tests.publishing.test_by_slot import KINDS as CATEGORIES
 
 POINT_CASES = {name: case[0] for name, case in opened.POINT_CASES.items()}
 TRIP_CASES = {name: case[0] for name, case in opened.TRIP_CASES.items()}
@@ -47,6 +49,10 @@ def test_what_does_not_fit_is_refused(tables, reason):
     assert reason in str(error.value)
 
 
-def test_counts_by_category_are_not_opened():
-    with pytest.raises(DpvizError, match="Counts by category are not shown on this page"):
-        read_toml(to_text(BY_HOUR).encode(), page_in_curate(KINDS["areas"]))
+@pytest.mark.parametrize("part", [part for part, _ in CATEGORIES.values()], ids=CATEGORIES)
+def test_counts_by_category_are_saved_as_they_were(part):
+    tables = changed(changed(BY_HOUR, "categories", part), "dataset.unit", "person")
+    page = read_toml(to_text(tables).encode(), page_in_curate(KINDS["areas"]))
+    assert page.draft.to_config() == from_tables(tables)
+    alone = replace(page.draft, counted_by=PLACE_ALONE).to_config()
+    assert (alone.categories, alone.data.slot, alone.data.per_slot) == (None, None, None)

@@ -19,8 +19,10 @@ from dpviz.app.session.cached import regions_on_map
 from dpviz.app.session.widgets import is_dark
 from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.area_metrics import AreaEvaluation
-from dpviz.publishing.simulated_errors import USEFUL
+from dpviz.mechanisms.base import AnyLevel
+from dpviz.publishing.simulated_errors import USEFUL, count_readable
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.cross_release import CrossRelease
 from dpviz.view.areas_canvas import declared_scene, released_scene
 from dpviz.view.areas_drawing import SHOWN_AREAS, draw_areas
 from dpviz.view.canvas import Scene
@@ -30,9 +32,12 @@ MAP_HEIGHT, DECLARED_HEIGHT = 620, 380  # pixels
 
 
 def list_levels(areas: AreaCounts) -> Levels:
-    """Return the levels of regions."""
-    regions = areas.regions
-    return Levels(names=dict(enumerate(regions.levels, start=1)), usual=regions.depth, part="region", parts_at=regions.size)
+    """Return the levels of regions, and where the mechanism counts by category also those of categories."""
+    regions, categories = areas.regions, areas.categories
+    levels = Levels(names=dict(enumerate(regions.levels, start=1)), usual=regions.depth, part="region", parts_at=regions.size)
+    if categories is None or not AREAS.mechanisms[str(AREAS.draft.run.mechanism)].by_category:
+        return levels
+    return replace(levels, slots=dict(enumerate(("all slots together", *categories.levels))), slots_at=categories.size)
 
 
 def coarser_cells(declared: Declared) -> Callable[[], Iterator[Coarser]] | None:
@@ -63,6 +68,7 @@ def show_declared(declared: Declared, expected: Expected | None, unit: str) -> N
         return
     on_map = regions_on_map(declared.regions.key, declared.regions) if declared.data is None else declared.data.on_map
     level, error = (1, None) if expected is None else (expected.level, expected.error)
+    level = level[0] if isinstance(level, tuple) else level
     scene = declared_scene(on_map, level, error, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
     if can_drag and scene is not None:
         _show_map_to_drag(scene)
@@ -76,8 +82,10 @@ def _show_map_to_drag(scene: Scene) -> None:
     show_map_to_drag(AREAS, scene, "declared areas", take_dragged_box)
 
 
-def count_useful(release: AreaRelease, level: int) -> int:
-    """Count the regions of a level whose error is at most 40 % of their released count."""
+def count_useful(release: AreaRelease, level: AnyLevel) -> int:
+    """Count the regions of a level whose error is at most 40 % of their released count, or of a pair those with a readable profile."""
+    if isinstance(level, tuple) and isinstance(release, CrossRelease):
+        return count_readable(release.stddev(level), release.of_pair(release.cross_count, level))
     return int((release.stddev(level) <= USEFUL * release.count[release.nodes(level)]).sum())
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpviz.app.cards.chosen_files import (
     count_chosen,
     data_of_files,
     find_public_extent,
-    refuse_as_regions,
+    refuse_as_public,
     take_columns,
 )
 from dpviz.app.cards.columns import NONE, choose_count, choose_point_columns, find_point_columns, lacking_place, lacks_count, pick
@@ -26,7 +27,9 @@ from dpviz.app.cards.regions_file import ask_for_regions, describe_regions
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
 from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, kept_file, upload_types
-from dpviz.app.pages.areas.regions import ROLE, asks_for_box, choose_areas_regions, comes_from_file, part_of, region_files, role_of
+from dpviz.app.pages.areas.counted_by import ROLE, CountedBy, choose_counted_by, file_of_values
+from dpviz.app.pages.areas.regions import ROLE as REGIONS_ROLE
+from dpviz.app.pages.areas.regions import asks_for_box, choose_areas_regions, comes_from_file, part_of, region_files, role_of
 from dpviz.app.pages.areas.state import AREAS, AreasData
 from dpviz.app.pages.points.where import box_in, box_in_degrees
 from dpviz.app.session import cached
@@ -41,18 +44,10 @@ from dpviz.data.roles import find_regions, only
 from dpviz.families import AREA_FAMILY
 from dpviz.publishing.config import DataPart
 from dpviz.samples.areas import AREA_SAMPLES
+from dpviz.space.cross import Cross, categories_of, regions_of
+from dpviz.space.regions import Regions
 from dpviz.view.basemap import WGS84
-
-AreaFiles = ChosenFiles[PointsFile, cached.UploadedRegions]
-KIND = FileKind[PointsFile, cached.UploadedRegions](
-    page=AREAS,
-    describe_upload=cached.inspect_points_file,
-    describe=describe_points,
-    frame_of=lambda uploaded: uploaded.regions,
-    key_of=lambda uploaded: uploaded.key,
-    title="Uploaded points in regions",
-    unit=AREA_FAMILY.counted,
-)
+from dpviz.view.escape import markdown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,24 +57,57 @@ class Declared:
     Attributes:
         data: the counted data; None while something is missing.
         regions: the public regions; None while they are missing.
-        unit: options of the unit: person, contributions, distinct; None until it is said.
+        by: what records of files are counted by beside the place; None for nothing, and while that is missing.
+        unit: options of the unit: person, contributions, per_slot, distinct; None until it is said.
     """
 
     data: AreasData | None = None
     regions: cached.UploadedRegions | None = None
+    by: CountedBy | None = None
     unit: dict[str, Any] | None = None
 
-    def frame(self) -> AreaCounts | None:
-        """Return regions, unit and bound without a single record; None while the regions or the unit are missing."""
+    @property
+    def public(self) -> Regions | Cross | None:
+        """The regions, or regions by categories; None while something of them is missing."""
         if self.data is not None:
-            return _without_records(self.data.counts.regions, self.data.counts.unit, self.data.counts.contributions)
-        if self.regions is None or self.unit is None:
+            return self.data.counts.frame
+        if self.regions is None or (self.by is None and AREAS.draft.by_category):
             return None
-        return _without_records(self.regions.regions, PERSON if "person" in self.unit else RECORD, self.unit.get("contributions", 1))
+        return self.regions.regions if self.by is None else Cross(self.regions.regions, self.by.categories)
+
+    def frame(self) -> AreaCounts | None:
+        """Return regions, categories, unit and bounds without a single record; None while one of them is missing."""
+        if self.data is not None:
+            return self.data.counts.without_records()
+        frame, unit = self.public, self.unit
+        if frame is None or unit is None:
+            return None
+        return AreaCounts(
+            regions=regions_of(frame),
+            categories=categories_of(frame),
+            leaf=np.zeros(0, np.int32),
+            count=np.zeros(0, np.int64),
+            unit=PERSON if "person" in unit else RECORD,
+            contributions=unit.get("contributions", 1),
+            per_slot=unit.get("per_slot"),
+        )
+
+    @property
+    def promise(self) -> str:
+        """What a release of counts by category protects, and what is public; "" of others, and while it is not known."""
+        return "" if self.by is None or self.unit is None else self.by.promise(self.unit.get("contributions", 1), self.unit.get("per_slot"))
 
 
-def _without_records(regions: Any, unit: str, bound: int) -> AreaCounts:
-    return AreaCounts(regions=regions, leaf=np.zeros(0, np.int32), count=np.zeros(0, np.int64), unit=unit, contributions=bound)
+AreaFiles = ChosenFiles[PointsFile, Declared]
+KIND = FileKind[PointsFile, Declared](
+    page=AREAS,
+    describe_upload=cached.inspect_points_file,
+    describe=describe_points,
+    frame_of=lambda declared: declared.public,
+    key_of=lambda declared: (None if declared.regions is None else declared.regions.key, None if declared.by is None else declared.by.key),
+    title="Uploaded points in regions",
+    unit=AREA_FAMILY.counted,
+)
 
 
 def areas_controls(cards: Cards) -> Declared:
@@ -108,7 +136,9 @@ def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
     if cards.curates:
         records = Role(slot="areas", words="Private: records", named=AREAS.draft.uploaded.path)
-        DropZone(page=AREAS, private=records if AREAS.draft.source == UPLOAD else None, public=region_files()).show(cards)
+        DropZone(page=AREAS, private=records if AREAS.draft.source == UPLOAD else None, public=[*region_files(), file_of_values()]).show(
+            cards
+        )
     regions = choose_areas_regions(cards)
     about = "One row per record: coordinates, point geometries, or ids of the finest regions."
     chosen = choose_files(KIND, cards, lambda: _ask_for_upload(about))
@@ -116,15 +146,16 @@ def _choose_files(cards: Cards) -> Declared:
         st.rerun()
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
-    has_regions = regions is not None or not comes_from_file() or kept_file(ROLE) is not None
+    has_regions = regions is not None or not comes_from_file() or kept_file(REGIONS_ROLE) is not None
     if chosen is None or (regions is None and (comes_from_file() or not cards.curates)):
         file = "a file of points, or of ids of the finest regions"
         ask_for_regions(cards, file, "points", has_regions=has_regions, has_records=chosen is not None)
         if chosen is not None and not cards.curates and asks_for_box() and are_public(AREAS, chosen.digest):
             _take_extent(chosen, cards)
         return Declared(regions=regions)
-    if regions is not None and AREAS.draft.mode == CURATE and (role := role_of(regions)) is not None:
-        refuse_as_regions(chosen, role)
+    if regions is not None and AREAS.draft.mode == CURATE:
+        for role in (role_of(regions), ROLE):
+            refuse_as_public(chosen, role)
     return _ask_and_count(chosen, regions, cards)
 
 
@@ -152,27 +183,39 @@ def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions | None, ca
     mode, key = AREAS.draft.mode, chosen.key
     take_columns(AREAS, chosen, _find_columns(chosen.about))
     options = {**dict(chosen.written), **_choose_columns(chosen.about, key, cards)}
-    used = tuple(sorted(str(options[role]) for role in ("x", "y", "geometry", "region", "count") if options.get(role)))
+    by = choose_counted_by(cards, chosen.about, _columns_in(options), key)
+    options |= {} if by is None else {"slot": by.slot}
+    used = _columns_in(options)
     columns = [name for name in chosen.about.columns if name not in used]
-    question = UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {key}", place="region")
+    slot = "" if by is None else by.categories.levels[-1]
+    question = UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {key}", place="region", slot=slot)
     unit = ask_whom(AREAS, question, chosen.about.person, cards)
     bad_rows = leave_out_bad_rows(AREAS, "an unknown region, or a missing or unreadable")
-    declared = Declared(regions=regions, unit=unit)
+    declared = Declared(regions=regions, by=by, unit=unit)
+    if declared.promise:
+        cards.whom.caption(markdown(declared.promise))
     no_count = unit is not None and lacks_count("record", chosen.about, {**options, **unit}, cards)
     if not are_public(AREAS, chosen.digest):
         return declared
     has_place = bool(options.get("region")) or not lacking_place(chosen.about, options)
-    if regions is None or unit is None or cards.missing or no_count or not has_place:
+    if regions is None or declared.public is None or unit is None or cards.missing or no_count or not has_place:
         return declared
     options |= unit
-    opened = count_chosen(chosen, regions, {**options, "bad_rows": bad_rows}, cards, "records")
+    opened = count_chosen(chosen, declared, {**options, "bad_rows": bad_rows}, cards, "records")
     if opened is None:
         return declared
     more = {"on_map": cached.regions_on_map(regions.key, regions), "denominators": cached.denominators_of(regions.key, regions)}
-    data = data_of_files(KIND, chosen, opened, options, make=AreasData, more=more, regions=part_of(regions))
+    data = data_of_files(
+        KIND, chosen, opened, options, make=AreasData, more=more, regions=part_of(regions), categories=None if by is None else by.part
+    )
     if "person" not in unit:
         show_repeats(AREAS, chosen, data, used, "record", cards)
-    return Declared(data=data, regions=regions, unit=unit)
+    return replace(declared, data=data)
+
+
+def _columns_in(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns that say where a record lies, when, and how often it counts."""
+    return tuple(sorted(str(options[role]) for role in ("x", "y", "geometry", "region", "slot", "count") if options.get(role)))
 
 
 def _find_columns(about: PointsFile) -> dict[str, Any]:

@@ -13,7 +13,7 @@ PAGE = FamilyPage(
     releases=RELEASES,
     controls=areas_controls,
     nothing=Declared(),
-    frame_of=lambda declared: None if declared.regions is None else declared.regions.regions,
+    frame_of=lambda declared: declared.public,
     protected={
         "record": "**Protected:** adding or removing one record, or replacing it by another.",
         "person": "**Protected:** adding or removing one person, with all records that count, or replacing one by another.",
@@ -34,4 +34,5 @@ PAGE = FamilyPage(
     show_declared=show_declared,
     show_release=show_release,
     count_useful=count_useful,
+    promise_of=lambda declared: declared.promise,
 )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from dpviz.app.components.profile import Bar, profile
 from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.pages.areas.level import asked_regions, shown_level
@@ -16,6 +14,7 @@ from dpviz.evaluation.area_metrics import evaluate_areas
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.cross_release import CrossRelease
 from dpviz.space.categories import Categories
+from dpviz.view.areas_slots import list_groups, name_range, slots_in
 
 MOST_BARS = 168  # the hours of a week
 
@@ -40,27 +39,6 @@ def shown_slots(shown: ShownRuns) -> tuple[str, ...] | None:
     return None if chosen is None else slots_in(shown.first.release.categories, chosen)
 
 
-def slots_in(categories: Categories, chosen: tuple[int, int]) -> tuple[str, ...]:
-    """Return the ids of the slots from a first to a last one."""
-    return tuple(map(str, categories.ids_of(categories.depth)[chosen[0] : chosen[1] + 1]))
-
-
-def name_range(categories: Categories, chosen: tuple[int, int]) -> str:
-    """Name the slots from a first to a last one: as a category, if they are one, or else as "07 to 09".
-
-    >>> hours = Categories.hours()
-    >>> name_range(hours, (7, 9)), name_range(hours, (6, 11)), name_range(hours, (7, 7))
-    ('07 to 09', 'morning', '07')
-    """
-    for level in range(1, categories.depth + 1):
-        above = categories.ancestors(level)
-        inside = np.flatnonzero(above == above[chosen[0]])
-        if (inside[0], inside[-1]) == chosen:
-            return str(categories.names_of(level)[above[chosen[0]]])
-    names = categories.names_of(categories.depth)
-    return f"{names[chosen[0]]} to {names[chosen[1]]}"
-
-
 def name_shown(shown: ShownRuns) -> str:
     """Name the slots that are shown; "" for all of them."""
     chosen = shown_range(shown)
@@ -80,14 +58,6 @@ def _narrow(what: AreasDrawn, slots: tuple[str, ...]) -> AreasDrawn:
     release: Any = what.release
     alone: AreaRelease = release.in_slots(slots)
     return replace(what, release=alone, evaluation=evaluate_areas(alone, what.data.counts.in_slots(slots)))
-
-
-def list_groups(categories: Categories, level: int) -> list[tuple[str, int, int]]:
-    """List the categories of a level: the name, the first and the last slot of each."""
-    above = categories.ancestors(level)
-    ends = np.cumsum(np.bincount(above))
-    firsts = [0, *ends[:-1].tolist()]
-    return list(zip(map(str, categories.names_of(level)), firsts, (ends - 1).tolist(), strict=True))
 
 
 def show_profile(shown: ShownRuns, narrowed: ShownRuns) -> None:
@@ -137,5 +107,5 @@ def _describe(what: AreasDrawn, ids: list[str], level: int, name: str, slots: st
     """Write the released count of regions in the slots that are shown, with its interval and the truth."""
     (count,), (low,), (high,) = what.release.answer([ids], level=level), *what.release.answer_interval([ids], level=level)
     true = what.compared.truth[level][what.release.regions.find(ids, level)].sum()
-    where = f"{slots} in {name}" if slots else f"{name[:1].upper()}{name[1:]}"
-    return f"{where}: {count:,.0f} {what.data.unit}, 95 % interval {low:,.0f} to {high:,.0f}, true {true:,}"
+    where = f"{slots} in {name}" if slots else name
+    return f"{where[:1].upper()}{where[1:]}: {count:,.0f} {what.data.unit}, 95 % interval {low:,.0f} to {high:,.0f}, true {true:,}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ from dpviz.app.modes.tabs import MOST_ROWS
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene
 from dpviz.app.pages.areas.level import asked_regions, choose_measure, make_settings, shown_level, shown_measure
 from dpviz.app.pages.areas.levels import make_rail
+from dpviz.app.pages.areas.slot_maps import make_slot_scene, take_slots
 from dpviz.app.pages.areas.slots import counts_slots, name_shown, of_shown_slots, show_profile, shown_slots
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.pages.areas.tabs import describe_sum, offer_no_regions, show_figures, show_sums, take_chosen
@@ -47,25 +49,29 @@ def describe_idle(shown: ShownRuns) -> tuple[str, Callable[[], object] | None]:
 def make_teach(shown: ShownRuns) -> TeachParts:
     """Return what the page shows of its runs."""
     whole, slots, part = shown, shown_slots(shown), name_shown(shown)
-    shown = of_shown_slots(whole)
+    shown, has_slots = of_shown_slots(whole), counts_slots(whole)
+    by_slot = has_slots and AREAS.view.by_slot
     first: AreasDrawn = shown.first
     regions = first.data.counts.regions
     level = shown_level(regions)
     rail = make_rail(shown, level, slots)
-    scene, drawings = (None, []) if first.data.on_map.shapes(level) is None else _make_scene(shown, rail.sentence, part)
+    scene, drawings = None, list[Any]()
+    if first.data.on_map.shapes(level) is not None:
+        scene, drawings = make_slot_scene(whole, rail.sentence, _stamp(first)) if by_slot else _make_scene(shown, rail.sentence, part)
 
     def wanted_of(what: AreasDrawn) -> tuple[WantedError, str]:
         row = what.compared.by_level.to_dict("records")[level]
         return WantedError(error=float(row["rmse"]), level=level), f"regions of level {row['name']}"
 
     return TeachParts(
-        kinds=SHOWN_AREAS,
+        kinds=() if by_slot else SHOWN_AREAS,
         part=part,
-        strip=partial(show_profile, whole, shown) if counts_slots(whole) else None,
+        has_slots=has_slots,
+        strip=partial(show_profile, whole, shown) if has_slots else None,
         choose=lambda: choose_measure(first.data),
         scene=scene,
         drawings=drawings,
-        take_chosen=partial(take_chosen, regions),
+        take_chosen=take_slots if by_slot else partial(take_chosen, regions),
         without_map=partial(_show_outline, shown, level),
         contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
         ask=lambda: show_sums(shown.different, [what.compared for what in shown.different], level),

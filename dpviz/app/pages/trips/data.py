@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.cards.cards import FILES, Cards
-from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
+from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_public, take_columns
 from dpviz.app.cards.columns import NONE, ask_pair, choose_count, lacks_count, pick, pick_of
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.cards.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
@@ -149,7 +149,7 @@ def _choose_files(cards: Cards) -> Declared:
         return Declared(regions=both)
     if TRIPS.draft.mode == CURATE:
         for role in roles:
-            refuse_as_regions(chosen_files, role)
+            refuse_as_public(chosen_files, role)
     return _ask_and_count(chosen_files, both, cards)
 
 
