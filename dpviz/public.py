@@ -66,7 +66,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
 from dpviz.space.study_area import mask_outside
-from dpviz.space.values import Values
+from dpviz.space.summed import Summed
 
 __all__ = [
     "MECHANISMS",
@@ -110,6 +110,7 @@ __all__ = [
     "SettingError",
     "StabilityHistogram",
     "Study",
+    "Summed",
     "Terms",
     "TopDown",
     "TripCounts",
@@ -118,7 +119,6 @@ __all__ = [
     "TunedGrid",
     "UniformGrid",
     "UnreadColumnsWarning",
-    "Values",
     "ZcdpBudget",
     "audit",
     "compare",

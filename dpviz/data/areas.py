@@ -44,7 +44,7 @@ class AreaCounts(Counts):
         regions: the public regions.
         leaf: (k,) indices of the occupied leaves, ascending.
         categories: the public categories by which records are counted beside the region; None for none.
-        slot: (k,) index of the slot of each count, ascending within a leaf, or of `Values` its steps from the lower bound; zeros without
+        slot: (k,) index of the slot of each count, ascending within a leaf, or of `Summed` its steps from the lower bound; zeros without
             categories, and may then be left out.
         per_slot: b, the most records that one person has in each slot, over all regions; None where only m bounds them.
 
@@ -103,7 +103,7 @@ class AreaCounts(Counts):
 
     @property
     def per_record(self) -> int:
-        """How much one record adds to the counts of a level: 1, or more if its value is added up (see `Values`)."""
+        """How much one record adds to the counts of a level: 1, or more if its value is added up (see `Summed`)."""
         return 1 if self.categories is None else self.categories.per_record
 
     @classmethod
@@ -349,7 +349,7 @@ class AreaCounts(Counts):
         """Add up the true counts of every region of every level by every category of every level. PRIVATE.
 
         Returns:
-            (n, s) counts, in the order of the nodes of both hierarchies; s is 1 without categories. Of `Values`, in steps.
+            (n, s) counts, in the order of the nodes of both hierarchies; s is 1 without categories. Of `Summed`, in steps.
         """
         slots = Hierarchy.of_levels(()) if self.categories is None else self.categories.hierarchy
         counts = np.zeros((len(self.regions.hierarchy), len(slots)), np.int64)

@@ -47,7 +47,7 @@ _WEIGHT = re.compile(r"weight|wgt|(^|[^a-z]|per|hh|fin|pop|samp)wt(s|[^a-z]|$)")
 WEIGHTS_REFUSED = (
     "Survey weights are refused: one row would move a count by its weight, more than the privacy guarantee covers."
     " Where each row is one record, and its weight is not to count, say so with count='none'. The sum or mean of a number of each record"
-    " can be released between public bounds: see dv.Values."
+    " can be released between public bounds: see dv.Summed."
 )
 
 _USUAL_PAIRS = {

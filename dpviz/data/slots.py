@@ -16,7 +16,7 @@ from dpviz.data.roles import is_text
 from dpviz.data.trips import ids_of
 from dpviz.errors import InputError
 from dpviz.space.categories import BINS, HOUR, IDS, MONTH, Categories
-from dpviz.space.values import Values
+from dpviz.space.summed import Summed
 
 _TIME = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:\d{2}(:\d{2}(\.\d{1,9})?)?)?)?"
 _OFFSET = r" ?(Z|[+-]\d{2}(:?\d{2})?)$"
@@ -35,13 +35,13 @@ def slots_of(entries: pd.Series | pa.ChunkedArray, categories: Categories) -> In
 
     Returns:
         (n,) indices of slots; OUTSIDE where an entry lies in no slot, and BAD where it is missing or cannot be read. If there is a slot for
-        all others, no entry is OUTSIDE. Of `Values`, (n,) steps from the lower bound, and OUTSIDE where there is no finite number.
+        all others, no entry is OUTSIDE. Of `Summed`, (n,) steps from the lower bound, and OUTSIDE where there is no finite number.
     """
     if categories.read_as == IDS:
         slots = _find_ids(entries, categories)
     else:
         column = _as_arrow(entries)
-        if isinstance(categories, Values):
+        if isinstance(categories, Summed):
             return _find_values(column, categories)
         slots = _find_bins(column, categories) if categories.read_as == BINS else _find_times(column, categories)
     return np.where(slots == OUTSIDE, categories.slots - 1, slots) if categories.other else slots
@@ -104,7 +104,7 @@ def _find_bins(column: pa.ChunkedArray, categories: Categories) -> Integers:
     return np.where(np.isnan(numbers), BAD, np.where((numbers < edges[0]) | (numbers >= edges[-1]), OUTSIDE, found))
 
 
-def _find_values(column: pa.ChunkedArray, values: Values) -> Integers:
+def _find_values(column: pa.ChunkedArray, values: Summed) -> Integers:
     numbers = readable_numbers(column)
     return np.where(np.isfinite(numbers), values.find_steps(numbers), OUTSIDE).astype(np.int64)
 

@@ -23,7 +23,7 @@ from dpviz.release.facts import MANIFESTS
 from dpviz.release.manifest import describe_contents
 from dpviz.space.categories import Categories
 from dpviz.space.regions import Regions
-from dpviz.space.values import Values
+from dpviz.space.summed import Summed
 
 BUSY = 100
 Data = TypeVar("Data", bound=Counts)
@@ -78,13 +78,13 @@ class Added(Generic[Data]):
 
     @classmethod
     def to_slots(
-        cls, fan_outs: tuple[int, ...], slots: tuple[int, ...] | Values, cells: tuple[tuple[int, int], ...], per_slot: int | None = None
+        cls, fan_outs: tuple[int, ...], slots: tuple[int, ...] | Summed, cells: tuple[tuple[int, int], ...], per_slot: int | None = None
     ) -> Added[AreaCounts]:
         """Add records to some cells (region, slot) of `regular_regions` by equally regular categories, or (region, steps) of values.
 
         Others are in every cell: 2 records. Moved records come from other regions, and from the same slots.
         """
-        regions, categories = regular_regions(fan_outs), slots if isinstance(slots, Values) else _regular_categories(slots)
+        regions, categories = regular_regions(fan_outs), slots if isinstance(slots, Summed) else _regular_categories(slots)
         places, width = regions.size(regions.depth), categories.entries
 
         def make(counts: Integers) -> AreaCounts:
@@ -201,8 +201,8 @@ CROSS = (
 )
 """One record; and one person's records in one place, spread over slots of which each holds one, or all inside one slot."""
 MEANS = (
-    Added.to_slots((2,), Values(low=0, high=3), ((0, 3),)),
-    Added.to_slots((2, 2), Values(low=-1, high=1, step=0.5), ((0, 0), (0, 4), (1, 1))),
+    Added.to_slots((2,), Summed(low=0, high=3), ((0, 3),)),
+    Added.to_slots((2, 2), Summed(low=-1, high=1, step=0.5), ((0, 0), (0, 4), (1, 1))),
 )
 """One record with the largest value; and one person's records with values at both bounds and between."""
 TRIPS = (Added.to_pairs((2,), (BUSY, BUSY)), Added.to_pairs((2, 2), (BUSY, 0)))

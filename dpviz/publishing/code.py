@@ -309,6 +309,9 @@ def _write_categories(part: CategoriesPart) -> str:
     elif part.bins or part.values:
         name = "Categories.bins" if part.bins else "Categories.values"
         arguments = [_literal(list(part.bins or part.values)), *_keywords(part, ("coarser",))]
+    elif part.sum_between:
+        bounds = zip(("low", "high"), part.sum_between, strict=True)
+        name, arguments = "Summed", [*(f"{end}={_literal(bound)}" for end, bound in bounds), *_keywords(part, ("step",))]
     else:
         name = f"Categories.{part.times}s"
         arguments = [_quote(text) for text in (part.first, part.last) if text is not None] + _keywords(part, ("zone",))

@@ -30,6 +30,7 @@ from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.space.categories import HOUR, MONTH, TIMES, Categories
 from dpviz.space.domain import Domain, refuse_degrees
 from dpviz.space.region_builders import WRONG_ORDER
+from dpviz.space.summed import Summed
 
 NO_CRS = "none"
 _OTHER_FRAMES = {
@@ -172,6 +173,8 @@ class CategoriesKeys:
         bins: edges of bins of a number, ascending; a bin has its lower edge, and not its upper one.
         coarser: of `bins`, edges of coarser bins by the names of their levels, coarsest first.
         values: the public values of the column, each of which is a slot: ["car", "bus", "train"].
+        sum_between: public bounds of a number of each record, whose sum and mean are released: [0, 120].
+        step: of `sum_between`, the width of the grid to which values are rounded; 1 if left out.
         file: path of a public table with one row per slot, relative to the configuration's folder.
         levels: of `file`, columns of ids, coarsest first.
         names: of `file`, for each level that has one, the column of readable names.
@@ -185,6 +188,8 @@ class CategoriesKeys:
     bins: tuple[float, ...] = ()
     coarser: dict[str, tuple[float, ...]] = field(default_factory=dict)
     values: tuple[str, ...] = ()
+    sum_between: tuple[float, ...] = ()
+    step: float | None = None
     file: str | None = None
     levels: tuple[str, ...] = ()
     names: dict[str, str] = field(default_factory=dict)
@@ -193,7 +198,7 @@ class CategoriesKeys:
 
 @dataclass(frozen=True, kw_only=True)
 class CategoriesPart(CategoriesKeys):
-    """[categories]: what is counted beside the region, for areas from files: times, bins of a number, or values, listed or in a table."""
+    """[categories]: what is counted beside the region, for areas from files: times, bins or values; or a number that is added up."""
 
     def __post_init__(self) -> None:
         kind = _check_kind(self, "[categories]", _KEYS_OF_CATEGORIES)
@@ -220,6 +225,11 @@ class CategoriesPart(CategoriesKeys):
             found = Categories.bins(self.bins, coarser=self.coarser)
         elif self.values:
             found = Categories.values(self.values)
+        elif self.sum_between:
+            if len(self.sum_between) != 2:
+                raise SettingError("[categories] sum_between is a lower and an upper bound, such as [0, 120].")
+            low, high = self.sum_between
+            found = Summed(low=low, high=high, step=1.0 if self.step is None else self.step)
         elif self.times == MONTH:
             found = Categories.months(str(self.first), str(self.last), self.zone)
         else:
@@ -231,6 +241,7 @@ _KEYS_OF_CATEGORIES: dict[str, tuple[str, ...]] = {
     "times": ("zone", "first", "last"),
     "bins": ("coarser",),
     "values": (),
+    "sum_between": ("step",),
     "file": ("levels", "names"),
 }
 """The keys that say what categories are, each with those that belong to it alone."""
@@ -709,6 +720,8 @@ class DataConfig:
     def _check_categories(self) -> None:
         if (self.categories is None) != (self.data.slot is None):
             raise SettingError("[categories] and [data] slot belong together: slot names the column whose entries say the category.")
+        if self.categories is not None and self.categories.sum_between and self.data.per_slot is not None:
+            raise SettingError("[data] per_slot has no meaning for [categories] sum_between: each record lies in both slots. Leave it out.")
         if self.categories is not None and (self.data.points is None or self.regions is None):
             raise SettingError("[categories] are for areas from files, which are points with [regions]: leave them out.")
 

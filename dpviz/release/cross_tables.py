@@ -27,7 +27,7 @@ from dpviz.release.tables import (
 )
 from dpviz.space.categories import Categories
 from dpviz.space.nested import ROOT, Nested
-from dpviz.space.values import Values
+from dpviz.space.summed import Summed
 
 BY_SLOT, CATEGORIES = "by_slot.parquet", "categories.parquet"
 _ALL_PAIRS = (
@@ -152,7 +152,7 @@ def rebuild_cross_release(stated: Slots, places: dict[str, Any], tables: dict[st
     for pair in stated.pairs:
         noise[pair.level, pair.slot_level] = np.inf if pair.variance is None else pair.variance
     is_biased = places["approximate"] is not None
-    kind: Any = MeanRelease if isinstance(categories, Values) else CrossRelease
+    kind: Any = MeanRelease if isinstance(categories, Summed) else CrossRelease
     return kind(
         **places | {"spread": ProductSpread.of_noise(hierarchy, slots, noise), "unbiased": places["unbiased"] if is_biased else None},
         categories=categories,
@@ -164,7 +164,7 @@ def rebuild_cross_release(stated: Slots, places: dict[str, Any], tables: dict[st
 
 def _rebuild_categories(stated: Slots, table: pa.Table) -> Categories:
     if stated.step is not None:
-        return Values(low=stated.edges[0], high=stated.edges[1], step=stated.step)
+        return Summed(low=stated.edges[0], high=stated.edges[1], step=stated.step)
     columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
     here = [columns["slot_level"] == level for level in range(1, len(stated.levels) + 1)]
     ids = [columns["slot_id"][rows] for rows in here]

@@ -40,7 +40,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from dpviz.space.region_builders import Grid, H3Cells
 from dpviz.space.regions import Regions
-from dpviz.space.values import Values
+from dpviz.space.summed import Summed
 
 COMPOSITION = "The amounts of the steps add up; within a step the counted places are disjoint, so one unit pays once."
 SEQUENTIAL, REPLACES_LATER = get_args(facts.Composition)
@@ -260,7 +260,7 @@ def describe_area_contents(release: AreaRelease, shared: Table) -> facts.AreaCon
 def _describe_slots(release: CrossRelease) -> facts.Slots:
     categories, noise = release.categories, release.spread.noise
     _refuse_lone_surrogates(*categories.ids, *categories.names, categories.levels)
-    bounds = {"edges": (categories.low, categories.high), "step": categories.step} if isinstance(categories, Values) else {}
+    bounds = {"edges": (categories.low, categories.high), "step": categories.step} if isinstance(categories, Summed) else {}
     variances = ((pair, float(noise[pair]) if _is_measured(release, pair) else None) for pair in np.ndindex(noise.shape))
     return facts.Slots(
         levels=categories.levels,

@@ -11,7 +11,7 @@ from dpviz.arrays import Floats
 from dpviz.release.base import Level, Rows
 from dpviz.release.cross_release import CrossRelease
 from dpviz.release.intervals import STDDEVS, half_widths
-from dpviz.space.values import Values
+from dpviz.space.summed import Summed
 
 _HIGH = 2  # the node of the slot "high" among the whole, "low" and "high"
 _ONE_RECORD = 1e-9  # keeps a mean of no record finite
@@ -21,7 +21,7 @@ _ONE_RECORD = 1e-9  # keeps a mean of no record finite
 class MeanRelease(CrossRelease):
     """Noisy numbers of records, sums and means of their values, of nested regions. PUBLIC: everything in it was released by a mechanism.
 
-    As an `AreaRelease` it has the numbers of records with a value. Its two slots split each record between the bounds, as `Values` says.
+    As an `AreaRelease` it has the numbers of records with a value. Its two slots split each record between the bounds, as `Summed` says.
 
     Attributes:
         categories: the public bounds and grid of the values.
@@ -29,13 +29,13 @@ class MeanRelease(CrossRelease):
     >>> import dpviz as dv
     >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
     >>> people = pd.DataFrame({"region": ["a"] * 300 + ["b"] * 200, "age": [30] * 300 + [50] * 200})
-    >>> areas = dv.AreaCounts.from_table(people, regions=regions, categories=dv.Values(low=0, high=100), slot="age", count="none")
+    >>> areas = dv.AreaCounts.from_table(people, regions=regions, categories=dv.Summed(low=0, high=100), slot="age", count="none")
     >>> release = dv.CrossTree().release(areas, dv.PureBudget(100), dv.Entropy.seeded(1))
     >>> release.means("town")[["region", "count", "sum", "mean"]].round().values.tolist()
     [['a', 300.0, 9000.0, 30.0], ['b', 200.0, 10000.0, 50.0]]
     """
 
-    categories: Values
+    categories: Summed
 
     def __repr__(self) -> str:
         size, finest = self.regions.size(self.regions.depth), self.regions.levels[-1]

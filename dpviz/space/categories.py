@@ -39,7 +39,7 @@ class Categories(Nested):
         parent: g arrays, (n_k,) index of each category's parent in the level above; zeros for level 1.
         names: g arrays, (n_k,) readable names.
         read_as: how an entry of a table finds its slot: "ids" (it is the id of a slot), "bins" (a number), "hour", "weekday" or "month"
-            (a time), or "value" (a number that is added up: see `Values`).
+            (a time), or "value" (a number that is added up: see `Summed`).
         edges: of bins, ascending: slot i has the numbers from edges[i] up to but not including edges[i + 1]; () for others.
         zone: of times, the time zone in which hours, days and months begin, such as "Europe/Berlin". A time that states its offset is
             converted to it, and any other is taken as a time there. None for others.

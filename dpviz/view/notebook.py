@@ -39,6 +39,7 @@ _READ_AS = {
     "hour": "times, of which the hour counts in the time zone {zone}",
     "weekday": "times, of which the day of the week counts in the time zone {zone}",
     "month": "times, of which year and month count in the time zone {zone}",
+    "value": "numbers, which are cut to public bounds and added up; each record is split between the two slots",
 }
 _UNITS = {"record": "each record", "trip": "each trip", "person": "each person"}
 

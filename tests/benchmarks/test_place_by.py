@@ -166,7 +166,7 @@ def test_means_have_smaller_errors_than_half_of_the_budget_on_a_count_and_half_o
         values = np.clip(rng.gamma(2, mean / 2, kinds.sum()).round(), 0, top)
         town = np.repeat(np.arange(len(kinds)), kinds)
         table = pd.DataFrame({"region": regions.ids_of(1)[town], "v": values})
-        areas = dv.AreaCounts.from_table(table, regions=regions, categories=dv.Values(low=0, high=top), slot="v", count="none")
+        areas = dv.AreaCounts.from_table(table, regions=regions, categories=dv.Summed(low=0, high=top), slot="v", count="none")
         true = np.bincount(town, values) / kinds
         release = CrossTree(lean=False, split="custom", weights=(0, 1)).release(areas, budget, dv.Entropy.seeded(mean))
         means = release.means()

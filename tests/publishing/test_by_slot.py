@@ -12,6 +12,7 @@ from dpviz.publishing.kept import _frame_facts
 from dpviz.publishing.simulated_errors import count_readable
 from dpviz.space.categories import Categories
 from dpviz.space.cross import Cross
+from dpviz.space.summed import Summed
 from tests.publishing.configs import FLOWS, TOWNS, changed, data_of, frame_of
 from tests.publishing.test_code import made_by
 
@@ -29,6 +30,7 @@ KINDS = {
     "months": ({"times": "month", "first": "2026-01", "last": "2026-12", "zone": "UTC"}, Categories.months("2026-01", "2026-12", "UTC")),
     "bins": ({"bins": [0, 6, 18, 65], "coarser": {"group": [0, 18, 65]}}, Categories.bins([0, 6, 18, 65], coarser={"group": [0, 18, 65]})),
     "listed values": ({"values": ["car", "bus", "train"], "other": "other"}, Categories.values(["car", "bus", "train"]).with_other()),
+    "sums": ({"sum_between": [0, 60], "step": 0.5}, Summed(low=0, high=60, step=0.5)),
     "a file": (
         {"file": "modes.csv", "levels": ["kind", "mode"]},
         Categories.from_table(pd.DataFrame({"kind": ["road", "road", "rail"], "mode": ["car", "bus", "train"]}), levels=["kind", "mode"]),
@@ -49,7 +51,8 @@ def put_files(folder) -> None:
 def test_categories_read_back_equal_and_make_the_declared_frame(tmp_path, kind):
     part, categories = KINDS[kind]
     put_files(tmp_path)
-    config = from_tables(changed(BY_HOUR, "categories", part), base=tmp_path)
+    tables = changed(BY_HOUR, "data.per_slot", None) if kind == "sums" else BY_HOUR
+    config = from_tables(changed(tables, "categories", part), base=tmp_path)
     (tmp_path / "a.toml").write_text(to_toml(config), "utf-8")
     again = read_config(tmp_path / "a.toml")
     assert again == config
@@ -64,11 +67,15 @@ def test_the_code_counts_the_same(tmp_path, monkeypatch, kind):
     put_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     part, categories = KINDS[kind]
-    data = {**BY_HOUR["data"], "slot": "at" if part.get("zone") else "town"}
-    config = from_tables(changed(changed(BY_HOUR, "categories", {"other": "else", **part}), "data", data))
+    data = {**BY_HOUR["data"], "slot": "who" if kind == "sums" else "at" if part.get("zone") else "town"}
+    if kind == "sums":
+        del data["per_slot"]
+    else:
+        part = {"other": "else", **part}
+    config = from_tables(changed(changed(BY_HOUR, "categories", part), "data", data))
     made = made_by(f"import dpviz as dv\n{write_data(config)}")
-    assert made["categories"] == (categories if categories.other else categories.with_other("else"))
-    assert (made["areas"].frame, made["areas"].per_slot) == (frame_of(config), 1)
+    assert made["categories"] == (categories if "other" not in part or categories.other else categories.with_other("else"))
+    assert (made["areas"].frame, made["areas"].per_slot) == (frame_of(config), data.get("per_slot"))
 
 
 @pytest.mark.parametrize(
@@ -80,12 +87,17 @@ def test_the_code_counts_the_same(tmp_path, monkeypatch, kind):
         ("data.per_slot", 0, "at least 1"),
         ("categories", {"times": "minute"}, "[categories] times"),
         ("categories", {"times": "month"}, "first and last"),
-        ("categories", {"times": "hour", "bins": [0, 1]}, "exactly one of times, bins, values, file"),
+        ("categories", {"times": "hour", "bins": [0, 1]}, "exactly one of times, bins, values, sum_between, file"),
         ("categories", {"values": ["car"], "zone": "UTC"}, "zone belongs to times"),
         ("categories", {"values": ["car", "bus", "car"]}, "duplicate id: each id of the last level has one row."),
         ("categories", {"bins": [0, 1], "zone": "UTC"}, "zone belongs to times"),
         ("categories", {"times": "hour", "zone": "Mars"}, "no such time zone"),
         ("categories", {"bins": [1, 0]}, "each larger than the one before"),
+        ("categories", {"sum_between": [0]}, "a lower and an upper bound"),
+        ("categories", {"sum_between": [9, 0]}, "a lower bound that is below"),
+        ("categories", {"sum_between": [0, 9], "other": "x"}, "no slot for other records"),
+        ("categories", {"sum_between": [0, 9]}, "per_slot has no meaning"),
+        ("categories", {"bins": [0, 1], "step": 1}, "step belongs to sum_between"),
         ("regions", None, "[domain]"),
     ],
 )
@@ -132,7 +144,7 @@ def test_a_publication_by_slot_is_paid_written_and_read_back(tmp_path):
 def test_means_are_read_back_as_they_were_released(tmp_path):
     regions = dv.Regions.from_table(TOWNS, levels=["state", "town"])
     people = pd.DataFrame({"region": list("abc") * 200, "age": np.arange(600) % 90})
-    values = dv.Values(low=0, high=100, step=0.5)
+    values = dv.Summed(low=0, high=100, step=0.5)
     areas = dv.AreaCounts.from_table(people, regions=regions, categories=values, slot="age", count="none")
     release = dv.CrossTree().release(areas, dv.PureBudget(1), dv.Entropy.system())
     texts = dv.Publication(name="Ages", curator="A town", description="Made up.", region="", intended_use="", draws=1, truth_seen=False)

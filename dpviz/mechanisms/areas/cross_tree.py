@@ -28,7 +28,7 @@ from dpviz.space.categories import Categories
 from dpviz.space.cross import Cross, categories_of, regions_of
 from dpviz.space.nested import Nested
 from dpviz.space.regions import Regions
-from dpviz.space.values import Values
+from dpviz.space.summed import Summed
 
 _SPLITS = ("balanced", "minimax", "uniform", "geometric", "custom")
 _HELP = (
@@ -63,7 +63,7 @@ class CrossTree(AreaMechanism):
     `Sensitivity`). If records are replaced, both are at most twice as large. Each pair has independent noise for its part of the budget,
     and the parts add up: epsilons by basic composition, rhos by that of zCDP. Least squares, lean counts and sums see noisy counts alone.
     For (epsilon, delta) and m = 1, one count of each pair changes by one (two, if replaced), as the exact accounting assumes; for m > 1 rho
-    comes from the tight conversion. With `Values`, a record lies in both slots, and adds w steps to them in all: sums and squares are at
+    comes from the tight conversion. With `Summed`, a record lies in both slots, and adds w steps to them in all: sums and squares are at
     most w and w**2 times as large, and rho comes from the tight conversion.
 
     Source:
@@ -74,7 +74,7 @@ class CrossTree(AreaMechanism):
         The part of a pair is the share of its level of regions times that of its level of categories; free parts were measured to gain at
         most 0.3 %. Where rounding makes the noise no exact product, the fit's weights are those of a product close to it, and the stated
         variances are exact. b lowers no noise under epsilon. Under "bounded", the whole costs more than it has to, as in a region tree,
-        but its slots do not, so that it keeps its share. Of `Values`, "balanced" measures the two slots
+        but its slots do not, so that it keeps its share. Of `Summed`, "balanced" measures the two slots
         alone: their sum says nothing of a mean.
 
     Without categories, regions alone are counted, as by a region tree.
@@ -125,10 +125,10 @@ class CrossTree(AreaMechanism):
         unbiased = fit_product(spread.places, spread.slots, noisy)
         count = make_lean(places, slots, unbiased, spread.of_nodes()) if self.lean else unbiased
         bound = () if areas.per_slot is None else (_PER_SLOT.format(most=areas.contributions, per_slot=areas.per_slot),)
-        if isinstance(categories, Values):
+        if isinstance(categories, Summed):
             bound = (_SUMS.format(low=categories.low, high=categories.high, step=categories.step, steps=areas.per_record),)
         public_total = (SAME_NUMBER,) if self.neighbours == BOUNDED else ()
-        kind: Any = MeanRelease if isinstance(categories, Values) else CrossRelease
+        kind: Any = MeanRelease if isinstance(categories, Summed) else CrossRelease
         return kind(
             regions=areas.regions,
             categories=categories,
@@ -224,7 +224,7 @@ def _most_in_category(per_slot: int | None, categories: Categories, level: int) 
 def _weights_of(nested: Nested | None, split: str, custom: tuple[float, ...], *, gaussian: bool) -> list[float]:
     if nested is None:
         return [1.0]
-    if isinstance(nested, Values) and split == "balanced":
+    if isinstance(nested, Summed) and split == "balanced":
         return [0.0, 1.0]  # of sums, the whole of both slots says nothing of the mean
     sizes = [nested.size(level) for level in range(nested.depth + 1)]
     return region_weights(split, sizes, gaussian=gaussian, custom=custom, root=True)

@@ -14,7 +14,7 @@ from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import InputError
 from dpviz.space.categories import Categories
 from dpviz.space.regions import Regions
-from dpviz.space.values import Values
+from dpviz.space.summed import Summed
 
 REGIONS = Regions.from_table(pd.DataFrame({"district": ["A", "A", "B"], "tract": ["a", "b", "c"]}), levels=["district", "tract"])
 SQUARES = Regions.from_polygons(gpd.GeoSeries([shapely.box(x, 0, x + 1, 1) for x in range(3)], crs="EPSG:3857"))
@@ -100,7 +100,7 @@ def test_an_unknown_region_is_refused_and_what_lies_in_no_slot_is_not(tmp_path, 
 def test_values_of_every_engine_and_format_are_those_of_a_table(tmp_path, engine, persons):
     rng = np.random.default_rng(2)
     table = visits().assign(income=np.where(rng.random(400) < 0.1, np.nan, rng.normal(20, 30, 400).round(2)))
-    options = {"regions": REGIONS, "categories": Values(low=0, high=50, step=0.5), "slot": "income", **persons}
+    options = {"regions": REGIONS, "categories": Summed(low=0, high=50, step=0.5), "slot": "income", **persons}
     expected = AreaCounts.from_table(table, count="none", **options)
     assert expected.outside == table["income"].isna().sum()
     for kind in ("csv", "parquet"):

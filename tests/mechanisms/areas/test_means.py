@@ -22,7 +22,7 @@ def areas_of(entries, values, **options):
     return dv.AreaCounts.from_table(table, regions=PLACES, categories=values, slot="v", count="none", **options)
 
 
-@pytest.mark.parametrize("values", [dv.Values(low=0, high=3), dv.Values(low=-1, high=0.5, step=0.5), dv.Values(low=4, high=5)])
+@pytest.mark.parametrize("values", [dv.Summed(low=0, high=3), dv.Summed(low=-1, high=0.5, step=0.5), dv.Summed(low=4, high=5)])
 @pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize("neighbours", ["add_remove", "bounded"])
 def test_no_values_of_a_person_change_more_than_is_stated_and_some_change_as_much(neighbours, most, values):
@@ -48,31 +48,31 @@ def test_no_values_of_a_person_change_more_than_is_stated_and_some_change_as_muc
 
 def test_values_are_cut_and_rounded_one_by_one_and_rows_without_one_are_left_out_and_counted():
     rows = [(0, 5), (0, 1e300), (1, "-7"), (1, None), (2, "n/a"), (2, 2.5), (2, float("inf"))]
-    areas = areas_of(rows, dv.Values(low=0, high=10), bad_rows="refuse")
+    areas = areas_of(rows, dv.Summed(low=0, high=10), bad_rows="refuse")
     assert (areas.outside, areas.bad, int(areas.count.sum())) == (3, 0, 4)
     assert areas.cross_counts()[PLACES.hierarchy.starts[-2] :].tolist() == [[20, 5, 15], [10, 10, 0], [10, 7, 3]]
-    alone = areas_of([(2, 2.5)], dv.Values(low=0, high=10)).cross_counts()
-    without = areas_of(rows[:5], dv.Values(low=0, high=10)).cross_counts()
+    alone = areas_of([(2, 2.5)], dv.Summed(low=0, high=10)).cross_counts()
+    without = areas_of(rows[:5], dv.Summed(low=0, high=10)).cross_counts()
     assert (areas.cross_counts() - without == alone).all()
 
 
 @pytest.mark.parametrize("options", [{"high": 0}, {"step": 0}, {"step": 3}, {"high": 1e6}, {"high": float("nan")}, {"step": 0.3}])
 def test_bounds_and_steps_that_do_not_fit_are_refused(options):
     with pytest.raises(dv.DpvizError, match=r"lower bound|whole number of steps|slots|finite"):
-        dv.Values(**{"low": 0, "high": 10, **options})
+        dv.Summed(**{"low": 0, "high": 10, **options})
 
 
 def test_records_per_slot_and_exact_accounting_do_not_apply():
     with pytest.raises(dv.InputError, match="not values"):
-        areas_of([(0, 1)], dv.Values(low=0, high=2), person="who", per_slot=1)
-    receipt = dv.CrossTree().release(areas_of([(0, 1)], dv.Values(low=0, high=9)), dv.ApproxBudget(1, "1e-6"), dv.Entropy.seeded(1)).receipt
+        areas_of([(0, 1)], dv.Summed(low=0, high=2), person="who", per_slot=1)
+    receipt = dv.CrossTree().release(areas_of([(0, 1)], dv.Summed(low=0, high=9)), dv.ApproxBudget(1, "1e-6"), dv.Entropy.seeded(1)).receipt
     assert receipt.conversion == "tight"
     assert any("not the exact one" in note for note in receipt.notes)
     assert any("adds 9 steps" in note for note in receipt.notes)
 
 
 def test_a_sum_can_never_wrap_around():
-    most = dv.Values(low=0, high=65535)
+    most = dv.Summed(low=0, high=65535)
     areas = dv.AreaCounts(
         regions=PLACES, categories=most, leaf=np.zeros(3, np.int64), slot=np.arange(65533, 65536), count=np.full(3, 10**9)
     )
@@ -89,7 +89,7 @@ def test_a_sum_can_never_wrap_around():
 @pytest.mark.parametrize("lean", [True, False])
 def test_counts_sums_and_means_are_those_of_the_two_slots(budget, lean):
     rows = [(place, value) for place, number in enumerate((400, 90, 5)) for value in np.arange(number) % 41 + 20]
-    values = dv.Values(low=0, high=100)
+    values = dv.Summed(low=0, high=100)
     release = dv.CrossTree(lean=lean).release(areas_of(rows, values), budget, dv.Entropy.seeded(2))
     for level in range(3):
         table, at = release.means(level), release.nodes(level)
@@ -106,7 +106,7 @@ def test_counts_sums_and_means_are_those_of_the_two_slots(budget, lean):
 
 @BUDGETS
 @pytest.mark.parametrize(
-    ("values", "mean"), [(dv.Values(low=0, high=40), 3), (dv.Values(low=-20, high=20), 0), (dv.Values(low=0, high=2), 1)]
+    ("values", "mean"), [(dv.Summed(low=0, high=40), 3), (dv.Summed(low=-20, high=20), 0), (dv.Summed(low=0, high=2), 1)]
 )
 def test_intervals_of_means_and_sums_hold_as_often_as_they_say(budget, values, mean):
     """At most 96 % where the noise of a slot is wider than 10 steps; of narrow noise, whose steps are coarse, they hold more often."""
@@ -131,7 +131,7 @@ def test_intervals_of_means_and_sums_hold_as_often_as_they_say(budget, values, m
 
 def test_noise_of_another_scale_misses_as_often_as_it_should(monkeypatch):
     """Counts whose noise is half as wide as stated are not what this suite would let pass."""
-    values, rows = dv.Values(low=0, high=40), [(place, 20) for place in range(3) for _ in range(100)]
+    values, rows = dv.Summed(low=0, high=40), [(place, 20) for place in range(3) for _ in range(100)]
     areas = areas_of(rows, values)
     variance = Run.variance
     monkeypatch.setattr(Run, "variance", lambda self, amount: variance(self, amount) / 4)

@@ -22,7 +22,7 @@ def _two_slots() -> tuple[Texts, ...]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Values(Categories):
+class Summed(Categories):
     """A number of each record, such as an income, between public bounds on a public grid. PUBLIC: never derived from private data.
 
     A record with the value v lies in both of two slots: for (v - low) / (high - low) of it at the upper bound, in the slot "high", and for
@@ -49,9 +49,9 @@ class Values(Categories):
         A sum and a count as two such numbers have the errors of the mean that a sum around the middle of the bounds has, and need no split
         of the budget between sum and count.
 
-    >>> ages = Values(low=0, high=120)
+    >>> ages = Summed(low=0, high=120)
     >>> ages, ages.per_record
-    (Values(0 to 120 in steps of 1), 120)
+    (Summed(0 to 120 in steps of 1), 120)
     """
 
     levels: tuple[str, ...] = ("value",)
@@ -72,7 +72,15 @@ class Values(Categories):
             raise DomainError(f"The upper bound must be a whole number of steps above the lower one, at most {MOST_SLOTS - 1:,}.")
 
     def __repr__(self) -> str:
-        return f"Values({self.low:.15g} to {self.high:.15g} in steps of {self.step:.15g})"
+        return f"Summed({self.low:.15g} to {self.high:.15g} in steps of {self.step:.15g})"
+
+    def with_other(self, name: str = "other") -> Categories:  # noqa: ARG002
+        """Refuse a slot for other records: one without a number has no value to add up.
+
+        Raises:
+            DomainError: always.
+        """
+        raise DomainError("Values that are added up have no slot for other records: those without a number are left out.")
 
     @property
     def _reading(self) -> tuple[object, ...]:
