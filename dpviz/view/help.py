@@ -21,6 +21,7 @@ PAGES = (
     "comparing",
     "choosing",
     "notebooks",
+    "recipes",
     "reading",
     "engines",
     "areas",
