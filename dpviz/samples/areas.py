@@ -206,6 +206,8 @@ _ALL_SAMPLES = (
         levels=CITY_LEVELS,
         slot_levels=_HOURS.levels,
         make=made_up_hours,
+        population=lambda: made_up_city()[1],
+        per="residents",
     ),
     AreaSample(
         key="us_departures",

@@ -109,7 +109,7 @@ def _choose_view(what: AreasDrawn, part: str) -> AreasMapSettings:
     """Choose the settings that all maps share; scales are those of the public counts, those of errors are kept."""
     view = replace(make_settings(what.data, shown_level(what.data.counts.regions)), raw=AREAS.view.raw, part=part)
     tops = choose_tops(what.release, view, what.compared.truth[view.level])
-    name = " ".join(filter(None, (f"error {view.level} {MEASURES.index(shown_measure(what.data))}", part)))
+    name = f"error {view.level} {MEASURES.index(shown_measure(what.data))}"
     return replace(view, tops=replace(tops, error=keep_error_tops(AREAS, {name: tops.error})[name]))
 
 
