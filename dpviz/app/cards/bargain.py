@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpviz.amounts import format_decimal
+from dpviz.app.components.words import number_of
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import carry_out
 from dpviz.errors import DpvizError
@@ -71,7 +72,7 @@ class LevelBargain:
         'about 25 useful squares of 4,096 at 1.1 km if records lie evenly, ± 102 % of an average one'
         """
         by = f" by {self.method}" if self.method else ""
-        useful = f"about {self.useful:,.0f} useful {self.part}s of {self.parts:,} at {self.name}{by}"
+        useful = f"about {number_of(round(self.useful), f'useful {self.part}')} of {self.parts:,} at {self.name}{by}"
         return f"{useful} if records lie {self.lie}, ± {self.share} of an average one"
 
 
