@@ -85,12 +85,14 @@ class Bargain:
         levels: what each level would be worth, by their numbers, the coarsest first.
         find_epsilon: finds the ε with which an average part of the level is useful; a `DpvizError` says why there is none.
         take_size: takes cells of a useful size in place of the declared ones, likewise; None where there are none.
+        take_both: takes a coarser size with the ε that makes it useful, likewise.
     """
 
     level: int
     levels: Mapping[int, LevelBargain]
     find_epsilon: Callable[[], float]
     take_size: Callable[[], object] | None = None
+    take_both: Callable[[], object]
 
     @property
     def shown(self) -> LevelBargain:
@@ -143,6 +145,7 @@ def _suggest(page: FamilyState, bargain: Bargain) -> None:
     text, problem = st.session_state.get(_slot(page), ("", ""))
     if text == bargain.shown.text:  # it is said of this bargain alone
         st.caption(f":orange[{markdown(problem)}]")
+        st.button("Suggest a size and ε", key=f"suggest both {page.key}", on_click=carry_out(lambda: _try(page, bargain, bargain.take_both)))
 
 
 def _try(page: FamilyState, bargain: Bargain, take: Callable[[], object]) -> None:
