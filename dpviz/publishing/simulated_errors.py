@@ -23,7 +23,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.guessed_records import PublicGuess, count_no_records, guess_records
 from dpviz.publishing.private_data import PrivateData, PublicFrame
-from dpviz.publishing.public_guess import SEED
+from dpviz.publishing.public_guess import SEED, TOWNS, weigh_regions
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import NoisyRelease
 from dpviz.release.cross_release import CrossRelease
@@ -103,7 +103,7 @@ class Rehearsal:
         contributions: the bound m on the records of one person.
         budget: of the release.
         guess: how many records there may be, and how they lie; None where releases are compared with counts that are public.
-        density: the denominators of the regions, by which records may lie: regions are equal without them.
+        density: the numbers of the regions by which records may lie, such as denominators: regions are equal without them.
         level: the only level, or pair of levels, that is wanted; None for all of them.
         seed: of the noise.
         per_slot: the bound b on the records of one person in each slot, where there are slots; None for m.
@@ -171,7 +171,8 @@ def simulate_errors(
     Raises:
         DpvizError: settings, frame, budget and guess do not fit together.
     """
-    density = tuple(b"" if each.denominator is None else each.denominator.to_numpy(np.float64).tobytes() for each in data.sides)
+    numbers = [weigh_regions(each) if guess.spread == TOWNS else each.denominator for each in data.sides]
+    density = tuple(b"" if each is None else np.asarray(each, np.float64).tobytes() for each in numbers)
     question = Rehearsal(
         mechanism=mechanism,
         frame=data.frame,
