@@ -130,7 +130,7 @@ class Draft:
     @property
     def by_category(self) -> bool:
         """Whether what is counted has categories beside the region, such as hours."""
-        return self.source == SAMPLE and bool(getattr(self.kind.samples.get(self.sample), "slot_levels", ()))
+        return self.source == SAMPLE and bool(getattr(self.kind.samples.get(str(self.sample)), "slot_levels", ()))
 
     @property
     def run(self) -> Run:
