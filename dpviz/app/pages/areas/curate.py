@@ -67,8 +67,7 @@ def show_declared(declared: Declared, expected: Expected | None, unit: str) -> N
             st.caption("The map of the regions is shown here once their file is chosen.")
         return
     on_map = regions_on_map(declared.regions.key, declared.regions) if declared.data is None else declared.data.on_map
-    level, error = (1, None) if expected is None else (expected.level, expected.error)
-    level = level[0] if isinstance(level, tuple) else level
+    level, error = (1, None) if expected is None else (expected.place, expected.error)
     scene = declared_scene(on_map, level, error, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
     if can_drag and scene is not None:
         _show_map_to_drag(scene)
