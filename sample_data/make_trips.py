@@ -68,6 +68,15 @@ def us_flights(vega: Path) -> pd.DataFrame:
     return flights.astype({"origin": "category", "destination": "category", "count": "int32"})
 
 
+def us_departures(vega: Path) -> pd.DataFrame:
+    """Flights of the first half of 2001 per airport of `us_airports`, which lacks four, and hour of departure."""
+    flights = pd.read_parquet(vega / "data" / "flights-3m.parquet", columns=["date", "origin"])
+    counts = flights.groupby(["origin", flights["date"].dt.hour]).size().rename("count").reset_index()
+    counts.columns = ["airport", "hour", "count"]
+    counts = counts[counts["airport"].isin(us_airports(vega)["airport"])].reset_index(drop=True)
+    return counts.astype({"airport": "category", "hour": "int8", "count": "int32"})
+
+
 def us_counties(atlas: Path, delphi: Path) -> geopandas.GeoDataFrame:
     """Outlines, names, population and area of the counties of the 50 states and the District of Columbia."""
     counties = geopandas.read_file(atlas / "counties-10m.json", layer="counties").rename(columns={"id": "county"})
@@ -125,9 +134,10 @@ def write(name: str, data: pd.DataFrame) -> None:
 
 
 def main(vega: Path, atlas: Path, delphi: Path) -> None:
-    """Write four files beside this one."""
+    """Write five files beside this one."""
     write("us_airports", us_airports(vega))
     write("us_flights", us_flights(vega))
+    write("us_departures", us_departures(vega))
     write("us_counties", us_counties(atlas, delphi))
     write("northeast_commuters", northeast_commuters())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -322,6 +323,21 @@ class AreaCounts(Counts):
         for level in range(self.regions.depth, 0, -1):
             levels.insert(0, np.add.reduceat(levels[0], self.regions.first_child(level - 1)[:-1]))
         return levels
+
+    def in_slots(self, slots: Sequence[str] | None) -> AreaCounts:
+        """Return the counts of some slots together, of any level of the categories, without categories; None is all of them. PRIVATE.
+
+        Raises:
+            DomainError: an unknown id.
+            InputError: there are no categories.
+        """
+        if self.categories is None:
+            raise InputError("These counts have no categories.")
+        kept = self.categories.mask_of(slots)[self.slot]
+        total = np.bincount(self.leaf[kept], self.count[kept], self.regions.size(self.regions.depth)).astype(np.int64)
+        occupied = np.flatnonzero(total)
+        places: dict[str, Any] = {"leaf": occupied.astype(np.int32), "slot": np.zeros(len(occupied), np.int32), "categories": None}
+        return replace(self, **places, count=total[occupied], per_slot=None)
 
     def cross_counts(self) -> Integers:
         """Add up the true counts of every region of every level by every category of every level. PRIVATE.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -137,6 +137,11 @@ class ProductSpread:
         """
         fits = TreeFit.of_variances(places, noise[:, -1]), TreeFit.of_variances(slots, noise[-1])
         return cls(places=fits[0], slots=fits[1], noise=np.where(np.isfinite(noise), noise, 0.0))
+
+    def with_slots_weighed(self, weights: Floats) -> ProductSpread:
+        """Return the spread of places alone, each with the sum of its slots by (s,) weights, of either sign: noise per level of places."""
+        noise = self.noise @ self.slots.squares_of_sums(weights[:, None])[0]
+        return replace(self, slots=TreeFit.of_variances(Hierarchy.of_levels(()), [1.0]), noise=noise[:, None])
 
     def of_nodes(self) -> Floats:
         """Return the (n, s) variances of every place by every slot."""

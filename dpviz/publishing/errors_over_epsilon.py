@@ -161,13 +161,14 @@ def levels_over_epsilon(
     delta: float = 1e-8,
     gaussian: bool = False,
     seed: int = SEED,
+    slots: tuple[str, ...] | None = None,
     before_run: Callable[[], object] = int,
 ) -> dict[int, ErrorsOverEpsilon]:
     """Compute how far off an average part of every level is at several ε, for data that are public, such as a sample.
 
     The levels share their releases, which take most of the time, so that all of them cost little more than one. Errors and arguments are
     those of `errors_over_epsilon`; of a level with more than 640 squares they may differ by chance, since the same noise is looked at in
-    other squares.
+    other squares. With `slots`, ids of categories by which areas are counted, they are the errors of the counts of these slots together.
 
     Returns:
         The errors by the number of the level, the whole first; of counts by category those of all categories together.
@@ -179,7 +180,7 @@ def levels_over_epsilon(
     """
     steps = _check_steps(epsilons)
     budgets = [make_budget(mechanism, epsilon, delta=delta, gaussian=gaussian) for epsilon in steps.tolist()]
-    outlooks = [_compare_public(mechanism, data, budget, None, seed, before_run) for budget in budgets]
+    outlooks = [_compare_public(mechanism, data, budget, None, seed, before_run, slots) for budget in budgets]
     return {levels[0].level: _join(steps, levels) for levels in zip(*outlooks, strict=True) if not levels[0].slot_level}
 
 
@@ -192,7 +193,13 @@ def _check_steps(epsilons: Sequence[float]) -> Floats:
 
 
 def _compare_public(
-    mechanism: AnyMechanism, data: PrivateData, budget: Budget, level: int | None, seed: int, before_run: Callable[[], object]
+    mechanism: AnyMechanism,
+    data: PrivateData,
+    budget: Budget,
+    level: int | None,
+    seed: int,
+    before_run: Callable[[], object],
+    slots: tuple[str, ...] | None = None,
 ) -> tuple[LevelOutlook, ...]:
     """Compare releases of public data with these very data, at one level or at all of them."""
     question = Rehearsal(
@@ -203,6 +210,7 @@ def _compare_public(
         guess=None,
         level=level,
         seed=seed,
+        slots=slots,
         before_run=before_run,
     )
     return compare_releases(question, data).levels

@@ -107,6 +107,7 @@ class Rehearsal:
         level: the only level, or pair of levels, that is wanted; None for all of them.
         seed: of the noise.
         per_slot: the bound b on the records of one person in each slot, where there are slots; None for m.
+        slots: of counts by category, the slots that are looked at, together; None for all of them.
         before_run: called before each release and each comparison; an exception from it ends the simulation.
     """
 
@@ -119,6 +120,7 @@ class Rehearsal:
     level: AnyLevel | None = None
     seed: int = SEED
     per_slot: int | None = None
+    slots: tuple[str, ...] | None = None
     before_run: Callable[[], object] = field(default=int, compare=False, repr=False)
 
 
@@ -209,6 +211,8 @@ def compare_releases(question: Rehearsal, counts: PrivateData) -> Outlook:
         releases.append(question.mechanism.release(counts, question.budget, stream))
         if kind.are_enough(question.mechanism, releases):
             break
+    if question.slots is not None:
+        releases, counts = [release.in_slots(question.slots) for release in releases], counts.in_slots(question.slots)
     return Outlook(levels=kind.levels(question, releases, counts), receipt=releases[0].receipt)
 
 

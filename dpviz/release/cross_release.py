@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 import pandas as pd
+import scipy
 
-from dpviz.arrays import Floats, Integers
-from dpviz.errors import DomainError
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.privacy.tree_product import ProductSpread
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import Level, Rows
@@ -247,25 +247,101 @@ class CrossRelease(AreaRelease):
     def _weigh_slots(self, slots: Sequence[str] | None, minus: Sequence[str] | None) -> Floats:
         """Return (s,) weights of the categories of all levels: 1 for finest ones that count, -1 for those that are subtracted."""
         weights = np.zeros(len(self.slot_hierarchy))
-        weights[self.slot_hierarchy.at_depth(self.slot_hierarchy.height)] = self._in_slots(slots) - (
-            0.0 if minus is None else self._in_slots(minus)
-        )
+        weights[self._finest] = self.categories.mask_of(slots)
+        weights[self._finest] -= 0 if minus is None else self.categories.mask_of(minus)
         return weights
 
-    def _in_slots(self, ids: Sequence[str] | None) -> Floats:
-        """Return (slots,) 1 where a finest category lies in any of the categories with these ids, else 0; None is all of them."""
-        if ids is None:
-            return np.ones(self.categories.slots)
-        if isinstance(ids, str):
-            raise DomainError("slots and minus must be lists of ids.")
-        inside, known = np.zeros(self.categories.slots, np.bool_), np.zeros(len(ids), np.bool_)
-        for level in range(self.categories.depth, 0, -1):
-            found = self.categories.find(ids, level)
-            inside |= np.isin(self.categories.ancestors(level), found[(found >= 0) & ~known])
-            known |= found >= 0
-        if not known.all():
-            raise DomainError("There is an id that is not a category; ids are compared letter by letter.")
-        return inside.astype(np.float64)
+    @property
+    def _finest(self) -> slice:
+        """Where the finest categories stand among those of all levels."""
+        return self.slot_hierarchy.at_depth(self.slot_hierarchy.height)
+
+    def in_slots(self, slots: Sequence[str] | None) -> AreaRelease:
+        """Return the release of the regions alone: the counts of some slots together, with their errors, as `answer` gives them.
+
+        What was measured of a category itself is the noisy count of its slots; of other sets of slots it is their sum.
+
+        Args:
+            slots: ids of categories of any level, as for `answer`; None for all slots.
+
+        Raises:
+            DomainError: an unknown id.
+        """
+        weights = self._weigh_slots(slots, None)
+        measured = self._find_measured(self.categories.mask_of(slots))
+        noisy, variance = (
+            self.cross_noisy[:, measured],
+            self.spread.noise[np.ix_(self.hierarchy.depth, self.slot_hierarchy.depth[measured])],
+        )
+        kept: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(AreaRelease)}
+        kept |= {
+            "noisy": noisy.sum(axis=1),
+            "noise_variance": np.where(np.isnan(noisy), np.inf, variance).sum(axis=1),
+            "count": self.cross_count @ weights,
+            "unbiased": None if self.cross_unbiased is None else self.cross_unbiased @ weights,
+            "spread": self.spread.with_slots_weighed(weights),
+        }
+        return SlotsRelease(**kept, choices=self.numbers)
+
+    def _find_measured(self, inside: Mask) -> Integers:
+        """Return the category that is exactly the slots of a (slots,) mask, if it was measured; else these slots, each by itself."""
+        for level in range(self.categories.depth):
+            above = self.categories.ancestors(level)
+            here = np.unique(above[inside])
+            column = self.slot_hierarchy.starts[level] + here
+            if len(here) == 1 and np.isin(above, here).sum() == inside.sum() and not np.isnan(self.cross_noisy[:, column]).all():
+                return column
+        return self._finest.start + np.flatnonzero(inside)
+
+    def profile(
+        self, regions: Sequence[str], *, level: Level | None = None, slot_level: Level | None = None
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Add up regions in each category of a level, with the errors of these sums.
+
+        Args:
+            regions: ids of regions; what lies in any of them counts once.
+            level: of the regions, as for `answer`.
+            slot_level: of the categories; None for the finest.
+
+        Returns:
+            Of each of k categories the (k,) released count, (k,) lower and (k,) upper end of the 95 % interval of the best unbiased
+            estimate, which is not cut at 0, and (k,) this estimate.
+
+        Raises:
+            DomainError: an unknown id or level.
+        """
+        weights = self._select([list(regions)], level)[0]
+        columns = self.slot_hierarchy.at_depth(self.categories.level_number(self.categories.depth if slot_level is None else slot_level))
+        of_slots = np.eye(len(self.slot_hierarchy))[columns]
+        stddev = np.sqrt(self.spread.of_ranges(scipy.sparse.vstack([weights] * len(of_slots)), of_slots))
+        count, centre = ((weights @ table[:, columns])[0] for table in (self.cross_count, self.cross_centre))
+        half_width = self._half_widths(stddev, joint=False)
+        return count, centre - half_width, centre + half_width, centre
+
+    def compare_with_whole(self, slots: Sequence[str], level: Level | None = None) -> tuple[float, Floats, Floats, Floats]:
+        """Compare what regions have in some slots with what they would have if they were split over slots as the whole is.
+
+        Noise alone could explain a difference whose interval contains 0. The interval is exact for the whole's released share, which is
+        taken as known: its own noise is that of two totals.
+
+        Args:
+            slots: ids of categories, as for `answer`.
+            level: of the regions.
+
+        Returns:
+            The whole's share, 0 to 1; of each of k regions the (k,) released count in these slots; and the (k,) lower and (k,) upper end of
+            the 95 % interval of its difference from this share of all that is counted in the region.
+
+        Raises:
+            DomainError: an unknown id or level.
+        """
+        nodes, inside = self.nodes(level), self._weigh_slots(slots, None)
+        share = float(np.clip(self.cross_centre[0] @ inside / max(self.centre[0], 1.0), 0.0, 1.0))
+        weights = inside - share * self._weigh_slots(None, None)
+        difference = self.cross_centre[nodes] @ weights
+        stddev = np.sqrt(self.spread.with_slots_weighed(weights).variances(self.hierarchy))[nodes]
+        half_width = self._half_widths(stddev, joint=False)
+        return share, self.cross_count[nodes] @ inside, difference - half_width, difference + half_width
 
     def observe(self, leaves: tuple[int, ...]) -> tuple[list[Rows], Floats]:
         """Return the numbers of all pairs of nodes on the paths to some leaves of the frame, and of all pairs if they are few."""
@@ -288,6 +364,22 @@ class CrossRelease(AreaRelease):
             shown[path] = True
         variance = self.spread.noise[np.ix_(place.depth, slot.depth)]
         return rows, variance[shown & ~np.isnan(self.cross_noisy)]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SlotsRelease(AreaRelease):
+    """The counts of regions in some slots together, from a `CrossRelease`.
+
+    Attributes:
+        choices: how many numbers a reader of that release can choose from.
+    """
+
+    choices: int
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a reader can choose from: those of the whole release."""
+        return self.choices
 
 
 def _path_to(hierarchy: Hierarchy, leaf: int) -> Integers:

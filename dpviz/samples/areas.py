@@ -1,10 +1,11 @@
-"""Samples of areas: residents of real counties, and a made-up city of districts, tracts and blocks."""
+"""Samples of areas: residents of real counties, real flights by hour, and a made-up city of districts, tracts and blocks."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import geopandas
 import numpy as np
@@ -15,10 +16,11 @@ from dpviz.arrays import Floats
 from dpviz.data.areas import AreaCounts
 from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.errors import InputError
-from dpviz.samples.made_up import SEED, find_sample
+from dpviz.samples.made_up import SEED, find_sample, table
 from dpviz.samples.points import SQUARE, SampleInfo, sample_xy
-from dpviz.samples.trips import COUNTY_LEVELS, county_regions, us_counties
+from dpviz.samples.trips import AIRPORT_LEVELS, COUNTY_LEVELS, county_regions, flight_regions, us_counties
 from dpviz.space.area_shares import areas_km2
+from dpviz.space.categories import Categories
 from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.space.regions import Regions, are_areas
 
@@ -31,7 +33,11 @@ _BLOCKS, _BLOCKS_PER_TRACT, _TRACTS_PER_DISTRICT = (48, 36), 4, (3, 3)  # column
 _CITY_CORNER, _BLOCK_DEGREES = (-24.2, -2.1), 0.0018  # in the open Atlantic; about 200 m
 _JITTER = 0.3  # of a block's side
 _RIVER = 0.035  # half of its width, as a share of the city's height
-_RESIDENTS, _VISITS = 200_000, 40_000
+_RESIDENTS, _VISITS, _VISITS_BY_HOUR = 200_000, 40_000, 200_000
+_HOURS = Categories.hours()
+_PEAKS = {"homes": ((8, 1.5), (18, 2.5)), "work": ((10, 2.0), (14, 2.5)), "evenings": ((20, 1.8),), "nights": ((1, 2.0),)}
+"""By whom or when places are visited: hours of most visits, and standard deviations in hours."""
+_EVENING_DISTRICTS, _NIGHT_TRACTS = 3, 5  # so many of the city have places for the evening, or for the night
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +46,14 @@ class AreaSample(SampleInfo):
 
     Attributes:
         levels: names of the levels of its regions, coarsest first.
+        slot_levels: names of the levels of the categories by which it is counted beside the region, coarsest first; () for none.
         make: loads it or makes it up.
         population: returns the public number of residents of each leaf, by its id; None if it is not known.
         per: what `area_population` counts, where counts can be divided by it; "" where that would say nothing.
     """
 
     levels: tuple[str, ...]
+    slot_levels: tuple[str, ...] = ()
     make: Callable[[], AreaCounts] = field(repr=False, compare=False)
     population: Callable[[], pd.Series] | None = field(default=None, repr=False, compare=False)
     per: str = ""
@@ -87,6 +95,45 @@ def made_up_city(*, seed: int = SEED) -> tuple[AreaCounts, pd.Series]:
     return AreaCounts.from_table(counts, regions=regions, unit="record"), population
 
 
+def made_up_hours(*, seed: int = SEED) -> AreaCounts:
+    """Make up a day of visits by hour in the city of `made_up_city`: its centre by day, some districts in the evening, few tracts at night.
+
+    Args:
+        seed: seed of the city and of the visits.
+
+    Returns:
+        Visits per block and hour.
+    """
+    areas, residents = made_up_city(seed=seed)
+    regions, rng = areas.regions, np.random.default_rng([seed, 24])
+    west, south, east, north = regions.geometry[-1].total_bounds
+    centre = shapely.get_coordinates(shapely.centroid(np.asarray(regions.geometry[-1], object)))
+    distance = np.hypot(*((centre - [west, south]) / [east - west, north - south] - 0.5).T)
+    lively, late = (
+        rng.choice(regions.size(level), chosen, replace=False) for level, chosen in ((1, _EVENING_DISTRICTS), (2, _NIGHT_TRACTS))
+    )
+    weights = {
+        "homes": np.ones(len(residents)),
+        "work": 8 * np.exp(-7 * distance),
+        "evenings": 1.5 * np.isin(regions.ancestors(1), lively),
+        "nights": 2.5 * np.isin(regions.ancestors(2), late),
+    }
+    chance = np.zeros((len(residents), 24))
+    for use, weight in weights.items():
+        chance += np.outer(residents * weight * rng.gamma(4.0, 0.25, len(residents)), _spread_over_day(_PEAKS[use]))
+    visits = rng.multinomial(_VISITS_BY_HOUR, (chance / chance.sum()).ravel()).reshape(chance.shape)
+    leaf, hour = np.nonzero(visits)
+    places: dict[str, Any] = {"leaf": leaf.astype(np.int32), "slot": hour.astype(np.int32)}
+    return AreaCounts(regions=regions, categories=_HOURS, **places, count=visits[leaf, hour])
+
+
+def _spread_over_day(peaks: tuple[tuple[float, float], ...]) -> Floats:
+    """Return the (24,) shares of the hours of a day around peaks, with a few at any time."""
+    away = np.abs(np.arange(24) - np.array([[hour] for hour, _ in peaks]))
+    shares = 0.04 + np.exp(-0.5 * (np.minimum(away, 24 - away) / [[width] for _, width in peaks]) ** 2).sum(axis=0)
+    return np.asarray(shares / shares.sum())
+
+
 def _make_blocks(rng: np.random.Generator) -> tuple[geopandas.GeoDataFrame, Floats]:
     """Make the blocks of the city, without those in the river; return a table of their ids and polygons, and (n, 2) places from 0 to 1."""
     across, up = _BLOCKS
@@ -111,6 +158,12 @@ def _us_residents() -> AreaCounts:
     table = us_counties()
     counts = pd.DataFrame({"region": table["county"].astype(str), "count": table["population"]})
     return AreaCounts.from_table(counts, regions=county_regions(table, STATE_LEVELS), unit="record")
+
+
+def _us_departures() -> AreaCounts:
+    flights = table("us_departures")
+    counts = pd.DataFrame({"region": flights["airport"].astype(str), "hour": flights["hour"], "count": flights["count"]})
+    return AreaCounts.from_table(counts, regions=flight_regions(), categories=_HOURS, slot="hour", unit="record")
 
 
 def _us_population() -> pd.Series:
@@ -142,6 +195,31 @@ _ALL_SAMPLES = (
         make=lambda: made_up_city()[0],
         population=lambda: made_up_city()[1],
         per="residents",
+    ),
+    AreaSample(
+        key="city_by_hour",
+        title="A made-up city, visits by hour",
+        description="Made-up visits of one day in the same city: the centre by day, some districts in the evening, a few at night.",
+        source="Made up by dpviz.samples.areas.made_up_hours.",
+        licence="Apache-2.0, as the project",
+        unit="visits",
+        levels=CITY_LEVELS,
+        slot_levels=_HOURS.levels,
+        make=made_up_hours,
+        population=lambda: made_up_city()[1],
+        per="residents",
+    ),
+    AreaSample(
+        key="us_departures",
+        title="United States, flights by hour of departure",
+        description="Real flights from 225 airports between January and June 2001, by the local hour in which they left.",
+        source="U.S. Bureau of Transportation Statistics, on-time performance of the larger airlines, by way of vega-datasets 3.2.1.",
+        licence="public domain, US government",
+        unit="flights",
+        synthetic=False,
+        levels=AIRPORT_LEVELS,
+        slot_levels=_HOURS.levels,
+        make=_us_departures,
     ),
     AreaSample(
         key="la_hexagons",

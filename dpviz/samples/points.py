@@ -401,7 +401,6 @@ class SampleInfo:
         licence: the licence of the data.
         unit: a noun for its records, in the plural.
         synthetic: whether it is made up from a seed; otherwise it is real and of fixed size.
-        by_category: whether its records are counted by category, such as the hour, beside the place.
     """
 
     key: str
@@ -411,7 +410,6 @@ class SampleInfo:
     licence: str = "Apache-2.0"
     unit: str = "records"
     synthetic: bool = True
-    by_category: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -292,7 +292,7 @@ def _northeast_commuters(*, seed: int) -> TripCounts:
 
 
 @cache
-def _flight_regions() -> Regions:
+def flight_regions() -> Regions:
     """Make the regions of airports: division > state > airport. They are kept, for to unite counties takes most of the time of a load."""
     airports = table("us_airports")
     points = geopandas.points_from_xy(airports["longitude"], airports["latitude"])
@@ -342,7 +342,7 @@ _SINGLE_SAMPLES = (
         unit="flights",
         synthetic=False,
         levels=AIRPORT_LEVELS,
-        make=lambda **_: TripCounts.from_table(table("us_flights"), regions=_flight_regions(), unit="trip"),
+        make=lambda **_: TripCounts.from_table(table("us_flights"), regions=flight_regions(), unit="trip"),
     ),
     TripSample(
         key="northeast_commuters",

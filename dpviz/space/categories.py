@@ -17,7 +17,7 @@ from dpviz.space.nested import Nested
 from dpviz.space.region_tables import fields_from_columns
 
 if TYPE_CHECKING:
-    from dpviz.arrays import Texts
+    from dpviz.arrays import Mask, Texts
 
 IDS, BINS, HOUR, WEEKDAY, MONTH = "ids", "bins", "hour", "weekday", "month"
 READ_AS = (IDS, BINS, HOUR, WEEKDAY, MONTH)
@@ -90,6 +90,28 @@ class Categories(Nested):
     def slots(self) -> int:
         """The number of finest categories."""
         return len(self.ids[-1])
+
+    def mask_of(self, ids: Sequence[str] | None) -> Mask:
+        """Return (slots,) whether each slot lies in any of the categories with these ids, of any level; None is all of them.
+
+        Raises:
+            DomainError: an unknown id, or one text in place of a list.
+
+        >>> Categories.hours().mask_of(["night", "07"]).nonzero()[0].tolist()
+        [0, 1, 2, 3, 4, 5, 7]
+        """
+        if ids is None:
+            return np.ones(self.slots, np.bool_)
+        if isinstance(ids, str):
+            raise DomainError("slots and minus must be lists of ids.")
+        inside, known = np.zeros(self.slots, np.bool_), np.zeros(len(ids), np.bool_)
+        for level in range(self.depth, 0, -1):
+            found = self.find(ids, level)
+            inside |= np.isin(self.ancestors(level), found[(found >= 0) & ~known])
+            known |= found >= 0
+        if not known.all():
+            raise DomainError("There is an id that is not a category; ids are compared letter by letter.")
+        return inside
 
     @classmethod
     def from_table(cls, table: pd.DataFrame, *, levels: Sequence[str], names: Mapping[str, str] | None = None) -> Categories:

@@ -113,6 +113,7 @@ class AreasMapSettings:
         also: what counts are divided by in the texts, where `rate` is None; None for no rate.
         raw: whether counts are shown as first measured, before post-processing.
         unit: what is counted, in the plural.
+        part: what part of it, such as "07 to 09"; "" for all.
         dark: whether the page is dark.
         tops: tops of the scales, shared with other maps; None for scales of its own.
     """
@@ -123,6 +124,7 @@ class AreasMapSettings:
     also: Denominator | None = None
     raw: bool = False
     unit: str = "records"
+    part: str = ""
     dark: bool = False
     tops: AreaTops | None = None
 
@@ -183,12 +185,13 @@ def draw_areas(release: AreaRelease, on_map: RegionsOnMap, view: AreasMapSetting
     areas = Areas(shapes=shapes, color=color, dots=dots, texts=_write_texts(release, view, truth))
     name = line(release.regions.levels[view.level - 1])
     regions, circles = f"{release.regions.size(view.level):,} regions ({name})", f"; one circle per {name}" if shapes.are_dots else ""
+    part = f", {line(view.part)}" if view.part else ""
     return AreasDrawing(
         areas=areas,
         title=_write_title(view),
         legend=replace(legend, title=f"{legend.title}{circles}"),
         note=_write_note(release, view),
-        description=f"Map of {regions}, {view.shown.lower()}: {view.unit}{view.per} of each region.",
+        description=f"Map of {regions}, {view.shown.lower()}: {view.unit}{view.per} of each region{part}.",
         view=view,
     )
 
@@ -273,8 +276,6 @@ def _color_marks(release: AreaRelease, view: AreasMapSettings, truth: Integers) 
 def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers | None) -> TooltipTexts:
     """Write for each region its name, its released count with both intervals, its rate, and the true count if given."""
     level, unit = view.level, deck(view.unit)
-    kind = deck(release.regions.levels[level - 1])
-    names = zip(release.regions.names_of(level), release.regions.ids_of(level), strict=True)
     columns = (shown_counts(release, replace(view, raw=False)), *release.interval(level), *release.interval(level, joint=True))
     rows = zip(*(column.tolist() for column in columns), _write_rates(release, view), strict=True)
     measured = [""] * release.regions.size(level)
@@ -292,8 +293,13 @@ def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers |
     if truth is not None:
         pairs = zip(truth.tolist(), np.nan_to_num(release.count[release.nodes(level)] - truth).tolist(), strict=True)
         true = [f"true {format_count(count)}, error {format_signed(error)}" for count, error in pairs]
-    titles = [f"{kind} {deck(name)}" if name == ident else deck(name) for name, ident in names]
-    return TooltipTexts(title=titles, text=texts, truth=true)
+    return TooltipTexts(title=name_regions(release.regions, level), text=texts, truth=true)
+
+
+def name_regions(regions: Regions, level: int) -> list[str]:
+    """Name the regions of a level for tooltips: a name that is but an id stands after that of the level."""
+    kind, names = deck(regions.levels[level - 1]), zip(regions.names_of(level), regions.ids_of(level), strict=True)
+    return [f"{kind} {deck(name)}" if name == ident else deck(name) for name, ident in names]
 
 
 def _write_rates(release: AreaRelease, view: AreasMapSettings) -> list[str]:
@@ -312,7 +318,7 @@ def _write_rates(release: AreaRelease, view: AreasMapSettings) -> list[str]:
 def _write_title(view: AreasMapSettings) -> str:
     titles = {TRUE: f"True {view.unit}{view.per}", ERROR: "Error: released minus true", FALSE_POSITIVES: "False positives and negatives"}
     released = f"Measured {view.unit}, before post-processing" if view.raw else f"Released {view.unit}{view.per}"
-    return titles.get(view.shown, released)
+    return ", ".join(filter(None, (titles.get(view.shown, released), line(view.part))))
 
 
 def _write_note(release: AreaRelease, view: AreasMapSettings) -> str:

@@ -134,6 +134,7 @@ class Pane:
             larger ones first; (0,) where the regions themselves have them. None if no region is a dot.
         arcs: between the regions; None if there are none.
         chosen: numbers of regions of the first areas that are outlined.
+        texts: what is said about the regions of the first areas on this map; empty if it is what `Areas` says on each.
     """
 
     title: str
@@ -151,6 +152,7 @@ class Pane:
     dots: tuple[Floats, ...] = ()
     arcs: Arcs | None = None
     chosen: tuple[int, ...] = ()
+    texts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,11 +163,12 @@ class Scene:
         bounds: west, south, east, north in degrees of what is shown at first; public.
         cells: rectangles by name, over the whole bounds; panes that show the same release share them.
         areas: regions by name, in the same way.
-        panes: one to four.
+        panes: one to eight.
         description: alternative text.
         dark: whether the page is dark.
         height: of the canvas with its legends and tools, in pixels.
         fills: whether the canvas has the height that the page gives it instead, with legends and tools over the maps.
+        titled: whether such a canvas shows the titles of its panes; else the page lays menus over them, which say what they show.
         edge: whether the bounds are outlined, as of a domain.
         nothing: what is said where there is nothing.
         camera: (longitude, latitude, zoom) of the first view; None for the whole bounds.
@@ -198,6 +201,7 @@ class Scene:
     nothing: str = "Outside the domain, where nothing is counted."
     height: int = 500
     fills: bool = False
+    titled: bool = False
     camera: tuple[float, float, float] | None = None
     swipe: float | None = None
     box: Bounds | None = None
@@ -246,6 +250,7 @@ class Scene:
             "swipe": self.swipe,
             "height": self.height,
             "fills": self.fills,
+            "titled": self.titled,
             "textSize": self.text_size,
             "zooms": [0, 20],
             "description": self.description,
@@ -334,7 +339,7 @@ def make_legend(scale: Scale, *, negatives: bool, pale: str = "") -> Legend:
         negatives: whether numbers below zero are shown on a density scale.
         pale: which rectangles are pale; "" if none is.
     """
-    low = -scale.top if scale.kind == "signed" else 0.0
+    low = -scale.top if scale.goes_below else 0.0
     marks: list[tuple[tuple[str, ...], str]] = []
     if scale.kind == "density" and negatives:
         marks.append((to_css(scale.colors(np.linspace(-scale.top / 50, -scale.top, 5))), "below zero, by noise"))
@@ -490,7 +495,14 @@ def _describe_trips(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> 
     arrays |= {name: fill.astype(np.uint8).ravel() for name, fill in zip(fills, pane.fills, strict=True)}
     dots = {f"{place} dots {side}": np.rint(10 * radii).astype("<u1") for side, radii in enumerate(pane.dots)}
     arrays |= dots
-    found: dict[str, Any] = {"areas": pane.areas, "fills": fills, "dots": list(dots), "chosen": pane.chosen, "arcs": None}
+    found: dict[str, Any] = {
+        "areas": pane.areas,
+        "fills": fills,
+        "dots": list(dots),
+        "chosen": pane.chosen,
+        "texts": pane.texts,
+        "arcs": None,
+    }
     if (arcs := pane.arcs) is not None:
         arrays |= {f"{place} {name}": smallest_type(getattr(arcs, name)) for name in ("origin", "destination")}
         arrays |= {f"{place} {name}": getattr(arcs, name).astype(np.uint8).ravel() for name in ("color", "start_color")}

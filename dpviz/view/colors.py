@@ -40,9 +40,18 @@ _BELOW_ZERO = {
 """On light and on dark pages; lighter than the blues of densities, so that they differ without colour vision for red."""
 _ORANGES = np.array([(253, 208, 162), (230, 130, 50), (140, 50, 4)])
 _BLUES = np.array([(222, 235, 247), (107, 174, 214), (8, 69, 148)])
+_BUSIER = {
+    False: np.array([(253, 208, 162), (230, 130, 50), (140, 50, 4)]),
+    True: np.array([(150, 84, 30), (226, 128, 48), (255, 176, 84)]),
+}
+_QUIETER = {
+    False: np.array([(218, 218, 235), (128, 105, 190), (63, 0, 125)]),
+    True: np.array([(84, 60, 140), (132, 98, 214), (190, 160, 255)]),
+}
+"""Of ratios above and below 1, on light and on dark pages, where the strongest are the lightest."""
 TOP_QUANTILE = 0.995
 _LEAST_TOP = 1e-300
-_PALE = 0.4  # of the colour itself, where something is pale
+_PALE, _PALE_RATIO = 0.4, 0.16  # of the colour itself, where something is pale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +60,8 @@ class Scale:
 
     Attributes:
         kind: "density" (`DENSITY` by the square root, magenta below zero), "error" (`ERRORS` in the same way), "signed" (orange to blue
-            through zero, which is like paper) or "marks" (values 0 for correct, 1 for a false positive, 2 for a false negative).
+            through zero, which is like paper), "ratio" (purple to orange in the same way, for logarithms) or "marks" (values 0 for
+            correct, 1 for a false positive, 2 for a false negative).
         top: the value from which on the colour is the strongest; above 0.
         title: what is shown, with its unit.
         dark: whether the page is dark; densities and errors are then reversed, so that large values stand out.
@@ -61,6 +71,11 @@ class Scale:
     top: float
     title: str
     dark: bool = False
+
+    @property
+    def goes_below(self) -> bool:
+        """Whether numbers below zero are as usual as those above."""
+        return self.kind in ("signed", "ratio")
 
     def colors(self, values: ArrayLike) -> Colors:
         """Convert values to colours.
@@ -78,18 +93,20 @@ class Scale:
         if self.kind == "marks":
             return _opaque(np.array([PAPER[self.dark], FALSE_POSITIVE, FALSE_NEGATIVE], np.float64)[values.astype(np.int64)])
         strength = np.sqrt(np.minimum(np.abs(values) / self.top, 1.0))
-        above = {"density": DENSITY, "error": ERRORS, "signed": _BLUES}[self.kind]
-        below = _ORANGES if self.kind == "signed" else _BELOW_ZERO[self.dark]
-        if self.dark and self.kind != "signed":
+        above = {"density": DENSITY, "error": ERRORS, "signed": _BLUES, "ratio": _BUSIER[self.dark]}[self.kind]
+        below = {"signed": _ORANGES, "ratio": _QUIETER[self.dark]}.get(self.kind, _BELOW_ZERO[self.dark])
+        if self.dark and not self.goes_below:
             above = above[::-1]
         mixed = np.where((values < 0)[:, None], _interpolate(below, strength), _interpolate(above, strength))
-        if self.kind == "signed":
+        if self.goes_below:
             mixed = self._on_paper(mixed, 0.08 + 0.84 * np.minimum(1.6 * strength, 1.0))
         return _opaque(mixed)
 
     def make_pale(self, colors: Colors) -> Colors:
         """Return (k, 4) colours in pale, for what may be nothing: nearer to the paper, so that tone and hue are still seen."""
-        return _opaque(self._on_paper(colors[:, :3].astype(np.float64), np.full(len(colors), _PALE)))
+        return _opaque(
+            self._on_paper(colors[:, :3].astype(np.float64), np.full(len(colors), _PALE_RATIO if self.kind == "ratio" else _PALE))
+        )
 
     def _on_paper(self, colors: Floats, share: Floats) -> Floats:
         """Mix (k, 3) colours with the paper under the map, by (k,) shares of their own, 0 to 1."""

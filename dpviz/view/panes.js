@@ -143,7 +143,7 @@ function begin(canvas) {
 
 // Maps that lie over each other, on a narrow screen, need more height; a single map leaves room for its controls in the window.
 function fitHeight(canvas) {
-  canvas.root.classList.toggle("fills", canvas.scene.fills);
+  for (const name of ["fills", "titled"]) canvas.root.classList.toggle(name, canvas.scene[name]);
   if (canvas.scene.fills) return Object.assign(canvas.root.style, { height: "" });
   const { scene } = canvas, narrow = canvas.root.clientWidth < NARROW && count(canvas) > 1 && !swipes(canvas);
   const rows = count(canvas) > 2 && isWide(canvas) ? 0.5 : 1; // the height of more than two maps is that of two rows
@@ -178,7 +178,7 @@ function places(canvas) {
 function lattice(canvas) {
   if (canvas.rows) return [canvas.rows, Math.ceil(count(canvas) / canvas.rows)];
   const n = count(canvas), many = canvas.scene.fills ? roomiest(canvas) : isWide(canvas) ? n : 2;
-  const columns = swipes(canvas) ? 2 : n === 1 || isNarrow(canvas) ? 1 : n === 2 ? 2 : many;
+  const columns = swipes(canvas) ? 2 : isNarrow(canvas) ? (canvas.scene.titled ? 2 : 1) : n === 1 ? 1 : n === 2 ? 2 : many;
   return [Math.ceil(n / columns), columns];
 }
 
@@ -187,7 +187,8 @@ function roomiest(canvas) {
   const [width, height] = size(canvas), n = count(canvas), [west, south, east, north] = canvas.scene.bounds;
   const up = (latitude) => Math.log(Math.tan(Math.PI / 4 + (latitude * Math.PI) / 360)), shape = ((east - west) * Math.PI) / 180 / (up(north) - up(south));
   const scale = (columns) => Math.min(width / columns / shape, height / Math.ceil(n / columns));
-  return [n, 2].sort((one, other) => scale(other) - scale(one))[0];
+  const rows = n > 4 ? [1, 2, 3, 4] : [1, 2];
+  return rows.map((number) => Math.ceil(n / number)).sort((one, other) => scale(other) - scale(one))[0];
 }
 
 // With the swipe bar both panes show parts of one map, so their centres differ by the distance of the panes' middles.

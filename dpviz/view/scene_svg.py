@@ -274,7 +274,7 @@ def _draw_trips(pen: Pen, pane: Pane) -> str:
     under, dots, sheet = [], [], pen.sheet
     for side, name in enumerate(pane.areas):
         areas, looks = pen.scene.areas[name], pen.paint_all("fill", [each.fills[side] for each in pen.panes])
-        shapes, titles = areas.shapes.with_polygons(), [pen.title(text) for text in areas.texts]
+        shapes, titles = areas.shapes.with_polygons(), [pen.title(text) for text in (pane.texts or areas.texts)]
         radii = pane.dots[side] if pane.dots else np.zeros(0)
         filled = [f'class="{look}"' for look in looks] if not len(radii) else ['fill-opacity="0"'] * len(looks)
         under += [

@@ -197,7 +197,7 @@ function sameTrip(canvas, found, from, to, pane) {
   return arc < 0 ? null : { arc };
 }
 
-const saysTrip = (canvas, pane, found) => (found === null ? "" : found.arc === undefined ? canvas.scene.areas[pane.areas[found.side]].texts[found.region] : pane.arcs.texts[found.arc]);
+const saysTrip = (canvas, pane, found) => (found === null ? "" : found.arc === undefined ? (pane.texts[found.region] ?? canvas.scene.areas[pane.areas[found.side]].texts[found.region]) : pane.arcs.texts[found.arc]);
 
 // The pair or region under the pointer, and the chosen region, outlined.
 function tripMarks(canvas, deck, pane, i, found) {

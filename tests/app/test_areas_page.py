@@ -245,7 +245,7 @@ class TestMaps:
     def test_what_a_split_gives_is_expected_before_a_run(self):
         app = fine(areas_app(CITY))
         what = areas_drawn(app)
-        expected = expect(what.data.counts, what.draft.build().with_shares([0.2, 0.3, 0.5]), what.draft.budget())
+        expected = expect(what.data.counts, None, what.draft.build().with_shares([0.2, 0.3, 0.5]), what.draft.budget())
         release = areas_drawn(fine(changed(app, settings={"split": "custom", "weights": [0.2, 0.3, 0.5]}))).release
         assert expected == pytest.approx([float(np.sqrt((release.stddev(level) ** 2).mean())) for level in range(4)])
 

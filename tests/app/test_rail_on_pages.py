@@ -68,7 +68,7 @@ def test_at_the_epsilon_of_the_run_rail_chip_and_sentence_agree(name, monkeypatc
     """The curve is an expectation over releases: at the ε of the run it is joined to what was measured, and stays near it elsewhere."""
     link, key = PAGES[name]
 
-    def find(data, how):
+    def find(data, how, _=None):
         return levels_over_epsilon(how.build(), data.counts, epsilons=(0.1, 1, 3), delta=float(how.run.delta or 1e-8))
 
     monkeypatch.setattr(mode, "find_curves", find)

@@ -5,13 +5,14 @@ import pytest
 import shapely
 
 from dpviz.errors import InputError
-from dpviz.samples.areas import AREA_SAMPLES, area_denominators, area_population, load_area_sample, made_up_city
+from dpviz.samples.areas import AREA_SAMPLES, area_denominators, area_population, load_area_sample, made_up_city, made_up_hours
 
 
 @pytest.mark.parametrize("key", AREA_SAMPLES)
 def test_a_sample_is_what_its_description_says(key):
     sample, areas = AREA_SAMPLES[key], load_area_sample(key)
     assert (sample.key, sample.levels) == (key, areas.regions.levels)
+    assert sample.slot_levels == (() if areas.categories is None else areas.categories.levels)
     assert all((sample.title, sample.description, sample.source, sample.licence, sample.unit))
     assert len(areas.regions.overlaps) == 0
     for _, numbers, per in area_denominators(key, areas.regions).values():
@@ -62,3 +63,20 @@ def test_unknown_keys_are_refused():
     for function in (load_area_sample, area_population):
         with pytest.raises(InputError, match="choose one of us_residents, made_up_city"):
             function("a city")
+
+
+def test_the_day_of_the_city_is_that_of_its_blocks_and_differs_from_district_to_district():
+    one, other, city = made_up_hours(), made_up_hours(), made_up_city()[0]
+    np.testing.assert_array_equal(one.cross_counts(), other.cross_counts())
+    assert (one.regions, int(one.count.sum())) == (city.regions, 200_000)
+    of_districts = one.cross_counts()[1:13, 1:5]
+    busiest = (of_districts / of_districts.sum(axis=1, keepdims=True)).argmax(axis=1)
+    assert {1, 2, 3} <= set(busiest.tolist()), "some by day, some in the evening"
+    tracts = one.cross_counts()[one.regions.hierarchy.at_depth(2), 1:5]
+    assert 0 < (tracts.argmax(axis=1) == 0).sum() <= 10, "a few at night"
+
+
+def test_flights_by_hour_are_those_of_the_file_and_few_leave_at_night():
+    flights = load_area_sample("us_departures")
+    assert (int(flights.count.sum()), len(np.unique(flights.leaf))) == (2_997_490, 225)
+    assert flights.cross_counts()[0, 5:].argmin() == 3

@@ -27,6 +27,7 @@ class CurveQuestion:
         counts: public counts.
         delta: of mechanisms that need it.
         gaussian: whether the budget has this δ where its kind decides the noise.
+        slots: of counts by category, the slots that are looked at, together; None for all of them.
         known: the answers so far, by the keys of their jobs; the job adds its own.
     """
 
@@ -34,6 +35,7 @@ class CurveQuestion:
     counts: PrivateData
     delta: float
     gaussian: bool
+    slots: tuple[str, ...] | None = None
     known: Results
 
 
@@ -53,7 +55,8 @@ def _compute(job: CurveJob) -> None:
     with job.turn(LONG_RUNS) as check:
 
         def compute() -> Curves:
-            return levels_over_epsilon(of.mechanism, of.counts, delta=of.delta, gaussian=of.gaussian, before_run=check)
+            options = {"delta": of.delta, "gaussian": of.gaussian, "slots": of.slots}
+            return levels_over_epsilon(of.mechanism, of.counts, **options, before_run=check)
 
         job.results.append(of.known.answer(job.key, compute))
     job.report(1)

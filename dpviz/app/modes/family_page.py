@@ -33,7 +33,9 @@ class TeachParts:
     """What a page shows of its runs in Teach.
 
     Attributes:
-        kinds: what a map may show of the first run; of others it shows what is released.
+        kinds: what a map may show of the first run; of others it shows what is released. () where the maps are not those of the view, and
+            have titles of their own.
+        part: what part of the data the maps show, such as "07 to 09"; "" for all of them.
         lead: what is to be known of the first run before its numbers.
         choose: asks what else the maps show, in the drawer *Map*.
         scene: the maps, made by `make_scene`; None where the data have no place on a map.
@@ -41,6 +43,8 @@ class TeachParts:
         drawings: what is drawn on each map, in their order.
         take_chosen: takes what was clicked, given the drawing of its map; returns whether the page has changed.
         take_box: takes a box that was dragged, likewise.
+        has_slots: whether there may be a map for each of a few slots.
+        strip: shows what stands between maps and rail; None without it.
         without_map: shows what stands in place of the maps where there is no scene.
         contrasts: says what is to be known of runs that are contrasts.
         rail: ε, levels and what they are worth, under the maps; None without it.
@@ -49,6 +53,7 @@ class TeachParts:
     """
 
     kinds: Sequence[str]
+    part: str = ""
     lead: str = ""
     choose: Callable[[], object] = _nothing
     scene: Scene | None = None
@@ -56,6 +61,8 @@ class TeachParts:
     drawings: Sequence[Any] = ()
     take_chosen: Callable[[Any, Chosen], bool] = lambda *_: False
     take_box: Callable[[Bounds], bool] = lambda _: False
+    has_slots: bool = False
+    strip: Callable[[], object] | None = None
     without_map: Callable[[], object] = _nothing
     contrasts: Callable[[], object] = _nothing
     rail: RailParts | None = None

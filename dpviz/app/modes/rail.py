@@ -46,6 +46,7 @@ class RailParts:
         expect: returns the expected error of each level, given mechanism and budget, without noise; None if nothing is known before a run.
         choose: shows a level on the maps.
         words: what the sentence calls things.
+        slots: of counts by category, the slots that the levels are about, together; None for all of them.
     """
 
     frame: Any
@@ -57,6 +58,7 @@ class RailParts:
     expect: Callable[[Any, Budget], Iterable[float] | None]
     choose: Callable[[int], object]
     words: WorthWords = EMPTY
+    slots: tuple[str, ...] | None = None
 
     @property
     def sentence(self) -> str:
@@ -80,7 +82,7 @@ def show_rail(state: FamilyState, shown: ShownRuns, parts: RailParts, *, waits: 
         parts: what it shows.
         waits: whether a run is being made that follows the one that is shown.
     """
-    curves = find_curves(shown.first.data, shown.first.draft)
+    curves = find_curves(shown.first.data, shown.first.draft, parts.slots)
     computes = curves is None and _is_computing()
     show: Any = st.fragment(_show, run_every=in_class(_TICK, TICK_OF_CLASS) if computes else None)
     show(state, shown, _with_curves(parts, curves, shown.first.draft), computes, waits)
@@ -132,19 +134,19 @@ def _show(state: FamilyState, shown: ShownRuns, parts: RailParts, computes: bool
     )
 
 
-def find_curves(data: Any, how: Draft) -> Curves | None:
+def find_curves(data: Any, how: Draft, slots: tuple[str, ...] | None = None) -> Curves | None:
     """Return the errors over ε of each level, for public data; None while they are computed, which this starts, and without any ε."""
     mechanism = how.build()
     if not mechanism.spends:
         return None
     delta, gaussian = float(how.run.delta or USUAL_DELTA), how.run.noise == GAUSSIAN
-    key = (data.counts, mechanism.key, str(mechanism.chosen()), delta if how.takes_delta else 0, gaussian)
+    key = (data.counts, mechanism.key, str(mechanism.chosen()), delta if how.takes_delta else 0, gaussian, slots)
     known: Results = _SHARED if data.bundled else st.session_state.setdefault("curves", Results(_MOST_CURVES))
     if (found := known.get(key)) is not None:
         return found  # type: ignore[no-any-return]
     kept = keeper().find("curve")
     if kept is None or kept.key != key:
-        question = CurveQuestion(mechanism=mechanism, counts=data.counts, delta=delta, gaussian=gaussian, known=known)
+        question = CurveQuestion(mechanism=mechanism, counts=data.counts, delta=delta, gaussian=gaussian, slots=slots, known=known)
         job = make_curve_job(key, question)
         keeper().take(job)
         job.start()

@@ -21,7 +21,7 @@ from dpviz.privacy.budget import exact
 from dpviz.publishing.code import CodeRun
 from dpviz.view.points_canvas import RELEASED, TRUE
 
-TWO, FOUR = "Two", "Four"
+TWO, FOUR, SLOTS = "Two", "Four", "Slots"
 _TWO_MAPS = (Pane(shows=TRUE), Pane())
 _FOUR_MAPS = (Pane(shows=TRUE), Pane(run=1), Pane(), Pane(run=2))  # the second run has more ε than the first one, the third less
 _APART = 5  # times as much ε, and as little
@@ -109,20 +109,28 @@ def _copy_run(state: FamilyState, other: int) -> None:
     replace(state, index=page.edited).change(run=parts, view={"level": page.view.level})
 
 
-def choose_number(state: FamilyState) -> None:
-    """Ask for two maps or four: the truth, and the run of the controls with five times its ε, with its own, and with a fifth."""
-    shown = widget_for("maps", FOUR if len(state.view.panes) > 2 else TWO, partial(_change_number, state))
+def choose_number(state: FamilyState, *, has_slots: bool = False) -> None:
+    """Ask for two maps or four: the truth, and the run of the controls with five times its ε, with its own, and with a fifth.
+
+    Args:
+        state: state of the page.
+        has_slots: whether there may be a map for each of a few slots.
+    """
+    view = state.view
+    chosen = SLOTS if has_slots and view.by_slot else FOUR if len(view.panes) > 2 else TWO
     about = "Four: the truth, and one mechanism with five times ε, with ε, and with a fifth of it."
-    st.segmented_control("Maps", (TWO, FOUR), required=True, help=about, **shown)
+    about += " Slots: a map for each part of the day, say, against the whole's usual share." if has_slots else ""
+    shown = widget_for("maps", chosen, partial(_change_number, state))
+    st.segmented_control("Maps", (TWO, FOUR, *((SLOTS,) if has_slots else ())), required=True, help=about, **shown)
 
 
 def _change_number(state: FamilyState, number: str) -> None:
     first = state.page.draft.run
-    if number == TWO:
-        state.change(view={"panes": _TWO_MAPS, "edited": 0})
+    if number != FOUR:
+        state.change(view={"panes": _TWO_MAPS, "edited": 0, "by_slot": number == SLOTS})
         return
     runs = (first, _with_epsilon_times(first, _APART), _with_epsilon_times(first, 1 / _APART))
-    state.change(draft={"runs": runs}, view={"panes": _FOUR_MAPS, "edited": 0})
+    state.change(draft={"runs": runs}, view={"panes": _FOUR_MAPS, "edited": 0, "by_slot": False})
 
 
 def _with_epsilon_times(run: Run, factor: float) -> Run:
@@ -132,36 +140,35 @@ def _with_epsilon_times(run: Run, factor: float) -> Run:
     return replace(run, rho=None, epsilon=exact(float(f"{epsilon:.2g}"), "ε"))
 
 
-def choose_panes(state: FamilyState, kinds: Sequence[str]) -> None:
+def choose_panes(state: FamilyState, kinds: Sequence[str], part: str = "") -> None:
     """Ask what each map shows; the answer is the title of the map.
 
     Args:
         state: state of the page.
-        kinds: what a map may show of the first run; the first one is taken where the view has another.
+        kinds: what a map may show of the first run; the first one is taken where the view has another. Nothing is asked without any.
+        part: what part of the data the maps show, which the titles say; "" for all of them.
     """
-    page, panes = state.page, state.view.panes
+    page, panes = state.page, state.view.panes if kinds else ()
     further = FURTHER[: max(1, len(page.draft.runs) - 1, len(panes) - 2)]
     for at, (pane, name) in enumerate(zip(panes, name_maps(panes), strict=True)):
         chosen = FURTHER[pane.run - 1] if pane.run else pane.shows if pane.shows in kinds else kinds[0]
         st.selectbox(
             name,
             [*kinds, *(further if at + 1 < len(panes) or len(panes) > 2 else [])],  # of two maps the right one is what the rail is about
-            format_func=partial(_write_choice, page),
+            format_func=partial(_write_choice, page, part),
             label_visibility="collapsed",
-            **widget_for(f"pane {at}{_tell_apart(page, pane.run)}", chosen, partial(_change_pane, state, at)),
+            **widget_for(f"pane {at}{_tell_apart(page, pane.run)}{part}", chosen, partial(_change_pane, state, at)),
         )
-    if len(page.shown_runs) > 1:  # the map that the rail and the sentence are about
+    if kinds and len(page.shown_runs) > 1:  # the map that the rail and the sentence are about
         main = f'[class*="st-key-pane-{state.view.main}"]'
         st.html(f"<style>{main} > div {{ outline: 2px solid var(--st-primary-color, #0b6e8f); }}</style>")
 
 
-def _write_choice(page: Page, kind: str) -> str:
-    """Write what a map may show; of several runs on the maps, what tells them apart."""
+def _write_choice(page: Page, part: str, kind: str) -> str:
+    """Write what a map may show, and of what part of the data; of several runs on the maps, what tells them apart."""
     run = FURTHER.index(kind) + 1 if kind in FURTHER else 0
-    if run not in page.shown_runs or kind not in (RELEASED, *FURTHER):
-        return kind
-    apart = _tell_apart(page, run)
-    return f"{RELEASED}{apart}" if apart else kind
+    apart = _tell_apart(page, run) if run in page.shown_runs and kind in (RELEASED, *FURTHER) else ""
+    return ", ".join(filter(None, (f"{RELEASED}{apart}" if apart else kind, part)))
 
 
 def _tell_apart(page: Page, run: int) -> str:

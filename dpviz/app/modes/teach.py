@@ -89,16 +89,19 @@ def _show_result(page: FamilyPage, shown: ShownRuns, places: tuple[DeltaGenerato
     """Show maps and rail above the row of the status, notes below it, and the drawers that are about the runs."""
     drawer, above, below = places
     first, parts, view = shown.first, page.teach(shown), page.state.view
-    scene = None if parts.scene is None else _finish_scene(page, shown, parts.scene, parts.rail)
+    scene = None if parts.scene is None else _finish_scene(page, shown, parts.scene, parts)
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
                 st.html(not_private_stamp(type(first.draft.build())))
-        choose_panes(page.state, parts.kinds)
+        choose_panes(page.state, parts.kinds, parts.part)
         if scene is None:
             parts.without_map()
         else:
             _show_canvas(page.state, scene, first.data.counts.frame, parts)
+        if parts.strip is not None:
+            with st.container(key="strip"):
+                parts.strip()
         if parts.rail is not None:
             with st.container(key="rail"):
                 show_rail(page.state, shown, parts.rail, waits=page.runs.of_session().running is not None)
@@ -123,7 +126,7 @@ def _fill_drawer(page: FamilyPage, shown: ShownRuns, parts: TeachParts, scene: S
     """Show what the open drawer says of the runs, or asks of their maps; those of the controls are full already."""
     opened = opened_drawer(page.state)
     if opened == MAP:
-        choose_number(page.state)
+        choose_number(page.state, has_slots=parts.has_slots)
         parts.choose()
         st.toggle("As measured", help=f"Counts as first measured{page.raw}", **page.state.widget("view", "raw"))
         if scene is not None:
@@ -229,13 +232,14 @@ def make_scene(made: Sequence[Pane], further: str, **parts: Any) -> Scene:
     return Scene(panes=tuple(made), description=f"{titles}{further}", dark=is_dark(), **parts)
 
 
-def _finish_scene(page: FamilyPage, shown: ShownRuns, scene: Scene, rail: RailParts | None) -> Scene:
+def _finish_scene(page: FamilyPage, shown: ShownRuns, scene: Scene, parts: TeachParts) -> Scene:
     """Return a scene with the name of its data, as large as the window allows, with streets if wanted."""
     data = shown.first.data
     return replace(
         scene,
-        panes=_say_errors(scene.panes, shown, rail),
+        panes=_say_errors(scene.panes, shown, parts.rail) if parts.kinds else scene.panes,
         fills=True,
+        titled=not parts.kinds,
         text_size=16 if page.state.view.present else 12,
         title=data.title,
         link=data.bundled,

@@ -119,7 +119,8 @@ def _add_trips(about: dict[str, Any], counts: Any) -> None:
 
 
 def _add_areas(about: dict[str, Any], counts: Any) -> None:
-    AREA_SAMPLES[about["key"]] = AreaSample(**about, levels=counts.regions.levels, make=lambda: counts)
+    slot_levels = () if counts.categories is None else counts.categories.levels
+    AREA_SAMPLES[about["key"]] = AreaSample(**about, levels=counts.regions.levels, slot_levels=slot_levels, make=lambda: counts)
 
 
 _ADD = {POINT_FAMILY.name: _add_points, TRIP_FAMILY.name: _add_trips, AREA_FAMILY.name: _add_areas}

@@ -362,6 +362,11 @@ class FamilyState(PageState):
         """
         return widget_for(key or part, show(self.part(holder, part)), lambda value: self.set(holder, **{part: take(value)}))
 
+    @property
+    def mechanisms(self) -> dict[str, type[AnyMechanism]]:
+        """All mechanisms of the family, by key."""
+        return self.kind.family.choices
+
     def offered_mechanisms(self) -> list[str]:
         """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate.
 
@@ -382,6 +387,8 @@ class FamilyState(PageState):
     def refuse_reference(self) -> None:
         """Raise `SettingError` if a reference, which is not private, is chosen in Curate."""
         chosen = self.draft.run.mechanism
+        if chosen in self.mechanisms and self.mechanisms[chosen].by_category and not self.draft.by_category:
+            raise SettingError(f"{self.mechanisms[chosen].title} counts by category, and these data have none: choose another mechanism.")
         if chosen not in self.offered_mechanisms():
             raise SettingError(
                 f"{self.mechanisms[str(chosen)].title} is for Teach only: it would reveal private data, whatever the budget."

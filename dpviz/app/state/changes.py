@@ -11,7 +11,6 @@ from dpviz.app.state.page import Page
 from dpviz.app.state.run import Run
 from dpviz.app.state.values import SMALLEST_EPSILON
 from dpviz.app.state.view import View
-from dpviz.families import Family
 from dpviz.privacy.budget import exact
 
 SECOND_BUDGET = 10  # a further run begins with this part of the first run's ε
@@ -45,9 +44,9 @@ def apply_change(page: Page, change: Change) -> Page:
     """Return a page with a change, and with what that brings with it.
 
     A new ε or δ takes the place of the ρ of an opened configuration. Another sample has its usual size. Other data have other levels, and
-    so may have another mechanism. Where records come to be counted by category, the first run has a mechanism that counts so; where they no
-    longer are, none has. A map that shows a run which is not there yet starts it, with less budget, so that the maps differ at once. What
-    the change itself says goes before these rules.
+    so may have another mechanism. Where records come to be counted by category, runs have a mechanism that counts so; where they no longer
+    are, none has. A map that shows a run which is not there yet starts it, with less budget, so that the maps differ at once. What the
+    change itself says goes before these rules.
 
     Raises:
         IndexError: there is no run of that index.
@@ -57,10 +56,20 @@ def apply_change(page: Page, change: Change) -> Page:
     has_new_sample = change.draft.get("sample", page.draft.sample) != page.draft.sample
     new_sample = {"size": None} if has_new_sample else {}
     draft = replace(page.draft, **{"runs": runs, **new_sample, **change.draft})
-    if draft.by_category != page.draft.by_category and "mechanism" not in change.run:
-        draft = replace(draft, runs=_with_fitting_mechanisms(draft))
     view = replace(page.view, **_changed_view(page, draft, change))
-    return Page(draft=replace(draft, runs=_with_missing_runs(draft.runs, view)), view=view)
+    runs = draft.runs if "runs" in change.draft or "mechanism" in change.run else runs_that_count(draft, page.draft)
+    return Page(draft=replace(draft, runs=_with_missing_runs(runs, view)), view=view)
+
+
+def runs_that_count(draft: Draft, before: Draft) -> tuple[Run, ...]:
+    """Return the runs of a draft, with mechanisms for what is counted now: by category, or by place alone."""
+    if draft.by_category == before.by_category:
+        return draft.runs
+    family = draft.kind.family
+    usual = next(key for key, kind in family.choices.items() if kind.by_category) if draft.by_category else family.usual[0]
+    parts: dict[str, Any] = {"mechanism": usual, "settings": dict(family.choices[usual].page_settings)}
+    stays = [run.mechanism in family.choices and family.choices[run.mechanism].by_category == draft.by_category for run in draft.runs]
+    return tuple(run if as_it_is else replace(run, **parts) for run, as_it_is in zip(draft.runs, stays, strict=True))
 
 
 def _change_run(run: Run, parts: Mapping[str, Any]) -> Run:
@@ -76,21 +85,7 @@ def _changed_view(page: Page, draft: Draft, change: Change) -> dict[str, Any]:
     parts |= change.view
     if parts.get("level", page.view.level) != page.view.level or has_new_data:
         parts = {"asked": (), **parts}
-    return parts
-
-
-def _with_fitting_mechanisms(draft: Draft) -> tuple[Run, ...]:
-    """Return the runs with mechanisms for what is counted now: by category, or by place alone."""
-    family, (first, *others) = draft.kind.family, draft.runs
-    counts_so = [run.mechanism is not None and family.choices[run.mechanism].by_category for run in draft.runs]
-    if draft.by_category:
-        key = next(key for key, kind in family.mechanisms.items() if kind.by_category)
-        return draft.runs if counts_so[0] else (_with_mechanism(first, family, key), *others)
-    return tuple(_with_mechanism(run, family, family.usual[0]) if so else run for run, so in zip(draft.runs, counts_so, strict=True))
-
-
-def _with_mechanism(run: Run, family: Family, key: str) -> Run:
-    return replace(run, mechanism=key, settings=dict(family.choices[key].page_settings))
+    return {"slots": None, **parts} if has_new_data else parts
 
 
 def _with_missing_runs(runs: tuple[Run, ...], view: View) -> tuple[Run, ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, TypeVar
 
+from dpviz.app.state.changes import runs_that_count
 from dpviz.app.state.kinds import PageKind
 from dpviz.app.state.linked import linked_fields, write_text
 from dpviz.app.state.page import Page, usual_page
@@ -138,7 +139,7 @@ def read_link(kind: PageKind, query: Mapping[str, str]) -> Page:
     """
     usual, reading = usual_page(kind), Reading(kind=kind, query=query)
     draft = reading.fields(usual.draft)
-    first = reading.run(usual.draft.runs[0])
+    first = reading.run(runs_that_count(draft, usual.draft)[0])
     others = [reading.text(name, run_reader(kind, first), None) for name in FURTHER_RUNS]
     view = reading.fields(usual.view)
     panes = _read_panes(reading, usual.view.panes)

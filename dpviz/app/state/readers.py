@@ -11,6 +11,7 @@ from typing import Any
 from dpviz.app.state.values import FARTHEST, MOST_ASKED, MOST_LEVELS, MOST_REGIONS, MOST_SCALES, MOST_ZOOM
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import exact
+from dpviz.space.categories import MOST_SLOTS
 from dpviz.view.basemap import MOST_NORTH, Bounds
 
 LONGEST_TEXT = 4000
@@ -160,3 +161,12 @@ def read_asked(text: str) -> tuple[int, ...]:
     if len(asked) > MOST_ASKED:
         raise ValueError
     return asked
+
+
+def read_slots(text: str) -> tuple[int, int]:
+    """Read first and last of the slots of a link; raise ValueError or TypeError if they are no range."""
+    numbers: Any = json.loads(text)
+    first, last = (number_reader(0, MOST_SLOTS - 1, int)(str(number)) for number in numbers)
+    if last < first:
+        raise ValueError
+    return first, last

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dpviz.app.state.linked import STAYS, in_link, in_parts
-from dpviz.app.state.readers import Camera, choice_reader, flag_reader, number_reader, read_asked, read_box, read_camera, read_scales
+from dpviz.app.state.readers import (
+    Camera,
+    choice_reader,
+    flag_reader,
+    number_reader,
+    read_asked,
+    read_box,
+    read_camera,
+    read_scales,
+    read_slots,
+)
 from dpviz.app.state.values import COUNTS, LARGEST_LEAST, LEAST_CUT, MEASURES, MOST_ARCS, MOST_CUT, MOST_REGIONS
 from dpviz.view.areas_drawing import RELEASED, TRUE
 from dpviz.view.basemap import Bounds
@@ -47,6 +57,8 @@ class View:
         region: of trips, index of the region of the level from and to which they are drawn; None for all.
         measure: of areas, what colours the regions, one of `MEASURES`.
         asked: of areas, indices of regions of the level, which are outlined and added up.
+        slots: of areas by category, first and last of the slots whose counts are shown, by their indices; None for all.
+        by_slot: of areas by category, whether there is a map for each of a few categories in place of `panes`.
     """
 
     panes: tuple[Pane, ...] = field(default=(Pane(shows=TRUE), Pane()), metadata=in_parts("left", "shown", "panes"))
@@ -66,6 +78,8 @@ class View:
     region: int | None = field(default=None, metadata=in_link(number_reader(0, MOST_REGIONS, int), of=("trips",)))
     measure: str = field(default=COUNTS, metadata=in_link(choice_reader(*MEASURES), of=("areas",)))
     asked: tuple[int, ...] = field(default=(), metadata=in_link(read_asked, of=("areas",)))
+    slots: tuple[int, int] | None = field(default=None, metadata=in_link(read_slots, of=("areas",)))
+    by_slot: bool = field(default=False, metadata=in_link(flag_reader, of=("areas",)))
 
     @property
     def main(self) -> int:

@@ -42,6 +42,15 @@ def test_other_data_have_other_levels(kind):
     assert apply_change(page, Change(draft={"source": "upload"}, view={"level": 1})).view.level == 1
 
 
+def test_data_by_category_are_counted_by_a_mechanism_of_their_own():
+    city = apply_change(looking(AREAS, slots=(1, 2)), Change(draft={"sample": "city_by_hour"}))
+    assert (city.draft.run.mechanism, city.view.slots) == ("cross_tree", None)
+    assert apply_change(city, Change(draft={"sample": "us_departures"}, view={"slots": (3, 4)})).draft.run.mechanism == "cross_tree"
+    regions = apply_change(city, Change(run={"mechanism": "flat", "settings": {}}))
+    assert regions.draft.run.mechanism == "flat", "regions alone may be counted, too"
+    assert apply_change(city, Change(draft={"source": "upload"})).draft.run.mechanism == "region_tree"
+
+
 def test_the_mechanism_fits_what_is_counted():
     page = apply_change(usual_page(AREAS), Change(draft={"source": "upload"}))
     by_hour = apply_change(page, Change(draft={"counted_by": HOURS}))

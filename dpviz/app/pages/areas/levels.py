@@ -20,8 +20,8 @@ from dpviz.view.escape import line
 _ONE_REGION = "It is one number: the maps show the levels below it."
 
 
-def make_rail(shown: ShownRuns, level: int) -> RailParts:
-    """Return the rail of the first run at a level that the maps show."""
+def make_rail(shown: ShownRuns, level: int, slots: tuple[str, ...] | None) -> RailParts:
+    """Return the rail of the first run at a level that the maps show, in the slots that they show; None for all."""
     what: AreasDrawn = shown.first
     regions = what.release.regions
 
@@ -36,14 +36,16 @@ def make_rail(shown: ShownRuns, level: int) -> RailParts:
         numbers=range(regions.depth + 1),
         shown=level,
         place_shares=place_shares,
-        expect=partial(expect, what.data.counts),
+        expect=partial(expect, what.data.counts, slots),
         choose=change_level,
+        slots=slots,
     )
 
 
-def expect(areas: AreaCounts, mechanism: Any, budget: Budget) -> list[float]:
-    """Compute the expected error of each level; no count is looked at."""
-    return [error.stddev for error in mechanism.expected_errors(areas.regions, budget, areas.contributions)]
+def expect(areas: AreaCounts, slots: tuple[str, ...] | None, mechanism: Any, budget: Budget) -> list[float]:
+    """Compute the expected error of each level, in some slots together, None for all; no count is looked at."""
+    release = mechanism.release_nothing(areas.frame, budget, areas.contributions, areas.per_slot)
+    return [error.stddev for error in mechanism.level_errors(release if slots is None else release.in_slots(slots))]
 
 
 def make_levels(what: AreasDrawn) -> list[RailLevel]:

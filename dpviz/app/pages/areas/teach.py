@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -16,6 +17,8 @@ from dpviz.app.modes.tabs import MOST_ROWS
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene
 from dpviz.app.pages.areas.level import asked_regions, choose_measure, make_settings, shown_level, shown_measure
 from dpviz.app.pages.areas.levels import make_rail
+from dpviz.app.pages.areas.slot_maps import make_slot_scene, take_slots
+from dpviz.app.pages.areas.slots import counts_slots, name_shown, of_shown_slots, show_profile, shown_slots
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.pages.areas.tabs import describe_sum, offer_no_regions, show_figures, show_sums, take_chosen
 from dpviz.app.state.values import MEASURES, ORDINALS
@@ -39,27 +42,36 @@ from dpviz.view.escape import markdown
 def describe_idle(shown: ShownRuns) -> tuple[str, Callable[[], object] | None]:
     """Write what the run is and the sum of the regions that are asked for, with the button that asks for none."""
     asked = asked_regions(shown.first.data.counts.regions)
-    return f"{_stamp(shown.first)} {_describe_asked(shown.first)}", offer_no_regions if asked else None
+    said = "" if counts_slots(shown) else _describe_asked(shown.first)  # of slots, the strip says it
+    return f"{_stamp(shown.first)} {said}", offer_no_regions if asked else None
 
 
 def make_teach(shown: ShownRuns) -> TeachParts:
     """Return what the page shows of its runs."""
+    whole, slots, part = shown, shown_slots(shown), name_shown(shown)
+    shown, has_slots = of_shown_slots(whole), counts_slots(whole)
+    by_slot = has_slots and AREAS.view.by_slot
     first: AreasDrawn = shown.first
     regions = first.data.counts.regions
     level = shown_level(regions)
-    rail = make_rail(shown, level)
-    scene, drawings = (None, []) if first.data.on_map.shapes(level) is None else _make_scene(shown, rail.sentence)
+    rail = make_rail(shown, level, slots)
+    scene, drawings = None, list[Any]()
+    if first.data.on_map.shapes(level) is not None:
+        scene, drawings = make_slot_scene(whole, rail.sentence, _stamp(first)) if by_slot else _make_scene(shown, rail.sentence, part)
 
     def wanted_of(what: AreasDrawn) -> tuple[WantedError, str]:
         row = what.compared.by_level.to_dict("records")[level]
         return WantedError(error=float(row["rmse"]), level=level), f"regions of level {row['name']}"
 
     return TeachParts(
-        kinds=SHOWN_AREAS,
+        kinds=() if by_slot else SHOWN_AREAS,
+        part=part,
+        has_slots=has_slots,
+        strip=partial(show_profile, whole, shown) if has_slots else None,
         choose=lambda: choose_measure(first.data),
         scene=scene,
         drawings=drawings,
-        take_chosen=partial(take_chosen, regions),
+        take_chosen=take_slots if by_slot else partial(take_chosen, regions),
         without_map=partial(_show_outline, shown, level),
         contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
         ask=lambda: show_sums(shown.different, [what.compared for what in shown.different], level),
@@ -93,9 +105,9 @@ def _show_outline(shown: ShownRuns, level: int) -> None:
     st.caption(f"These regions have neither outlines nor coordinates: a list stands for the map.{note}")
 
 
-def _choose_view(what: AreasDrawn) -> AreasMapSettings:
+def _choose_view(what: AreasDrawn, part: str) -> AreasMapSettings:
     """Choose the settings that all maps share; scales are those of the public counts, those of errors are kept."""
-    view = replace(make_settings(what.data, shown_level(what.data.counts.regions)), raw=AREAS.view.raw)
+    view = replace(make_settings(what.data, shown_level(what.data.counts.regions)), raw=AREAS.view.raw, part=part)
     tops = choose_tops(what.release, view, what.compared.truth[view.level])
     name = f"error {view.level} {MEASURES.index(shown_measure(what.data))}"
     return replace(view, tops=replace(tops, error=keep_error_tops(AREAS, {name: tops.error})[name]))
@@ -105,9 +117,9 @@ def _make_pane(drawing: AreasDrawing, what: AreasDrawn, shown: ViewedPane) -> Pa
     return make_pane(drawing, areas=ORDINALS[shown.run], about=describe_run(what), chosen=asked_regions(what.data.counts.regions))
 
 
-def _make_scene(shown: ShownRuns, caption: str) -> tuple[Scene, list[AreasDrawing]]:
+def _make_scene(shown: ShownRuns, caption: str, part: str) -> tuple[Scene, list[AreasDrawing]]:
     """Return the maps, with all regions in view, and what is drawn on each."""
-    first, view = shown.first, _choose_view(shown.first)
+    first, view = shown.first, _choose_view(shown.first, part)
 
     def draw(what: AreasDrawn, pane: ViewedPane) -> AreasDrawing:
         return draw_areas(what.release, what.data.on_map, replace(view, shown=pane.shows), what.compared.truth[view.level])
