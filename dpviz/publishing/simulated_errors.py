@@ -234,7 +234,7 @@ def _are_enough_partitions(mechanism: AnyMechanism, releases: Sequence[PointRele
 def _outlook_of_squares(question: Rehearsal, releases: Sequence[PointRelease], made_up: PointCounts) -> tuple[LevelOutlook, ...]:
     """Compute what to expect of the squares of a zoom level, or of all of them, the whole first."""
     count_in, finer, levels = _prepare_counting(made_up), _Squares.of(made_up), list[_Chosen]()
-    for zoom in range(made_up.domain.order, -1, -1) if question.level is None else (question.level,):
+    for zoom in (each for each in range(made_up.domain.order, -1, -1) if question.level in (None, each)):
         finer = finer.coarsen(zoom)
         levels.insert(0, finer.choose())
     boxes, true = (np.concatenate(each) for each in zip(*((squares.boxes, squares.true) for squares in levels), strict=True))

@@ -108,6 +108,11 @@ class Expected:
     guess: Integers | None
     bargain: Bargain | None
 
+    @property
+    def place(self) -> int:
+        """The level of what is on the map."""
+        return self.level[0] if isinstance(self.level, tuple) else self.level
+
 
 def show_expected(
     page: FamilyState,
