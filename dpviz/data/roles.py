@@ -99,7 +99,12 @@ _NAMES = {
 _TIMES = {
     *("time", "times", "date", "datetime", "timestamp", "timestampms", "ts", "day", "month", "year", "hour", "week", "weekday", "minute"),
     *("datum", "zeit", "uhrzeit", "fecha", "hora", "heure", "jour", "godzina", "periodo", "createdate", "started", "ended"),
-    *("quarter", "at", "zeitpunkt", "zeitstempel", "stunde", "wochentag", "monat", "mois", "mes"),
+    *("quarter", "yr", "yob", "jahr", "jaar", "annee", "anno", "ano", "rok", "monat", "mes", "mois", "tag"),
+    *("at", "zeitpunkt", "zeitstempel", "stunde", "wochentag"),
+}
+_QUALITIES = {  # what a text table has in texts or codes
+    *("type", "category", "status", "who", "kind", "mode", "purpose", "gender", "sex", "age", "color", "colour", "plate", "vehicle"),
+    *("address", "adresse", "street", "strasse", "city", "email", "phone", "url"),
 }
 _COUNTS = {
     *("count", "counts", "n", "records", "people", "trips", "flow", "flows", "s000", "commuters", "journeys", "passengers", "volume"),
@@ -613,17 +618,18 @@ def _with_counts(
 def unread_columns(header: PublicHeader, used: Collection[str]) -> tuple[str, ...]:
     """Return the columns that are not read and may hold the number of records of a row.
 
-    Left out are those whose declared type is no number, and those that are called ids, places, times, names or persons. A text table
-    declares no types: all its other columns may be numbers.
+    Left out are those whose declared type is no number, or one of fractions unless they are called a number; and those that are called
+    ids, places, times, names, qualities or persons. A text table declares no types: all its other columns may be whole numbers.
 
     >>> unread_columns(PublicHeader(names=("origin", "destination", "date", "volume")), ("origin", "destination"))
     ('volume',)
     """
-    other = _IDS | _NAMES | _TIMES | _X | _Y | _REGIONS | _COARSE | _SHAPES | {"type", "category", "status", "who"}
+    other = _IDS | _NAMES | _TIMES | _X | _Y | _REGIONS | _COARSE | _SHAPES | _QUALITIES
     ends = {*itertools.chain(*find_ends(header.names))}
 
     def may_be_count(name: str) -> bool:
-        if name in header.types and not is_number(plain_type(header.types[name])):
+        kind = plain_type(header.types[name]) if name in header.types else None
+        if kind is not None and (not is_number(kind) or (pa.types.is_floating(kind) and not may_count(name))):
             return False
         said = other if name in header.types else other | _STARTS | _ENDS  # a text table may have names of ends, and numbers are no such
         return may_count(name) or not (set(words_of(name)) & said or name in ends or find_persons([name]))

@@ -44,15 +44,15 @@ class Day(Lesson):
     )
     task: ClassVar[str] = "take parts of the day in place of hours, then raise ε: from where on does the block have a day?"
     question: ClassVar[str] = (
-        "A city publishes its visits by block and hour, with ε = 0.1. In the busiest hour, one block has 16 of them, and its district"
-        " 2,406. In how many of the 24 hours does the release tell whether this block is busier or quieter than over the day?"
+        "A city publishes its visits by block and hour, with ε = 0.2. In the busiest hour, one block has 11 of them, and its district"
+        " 1,209. In how many of the 24 hours does the release tell whether this block is busier or quieter than over the day?"
     )
     choices: ClassVar[tuple[str, ...]] = ("in few or none", "in about half", "in nearly all")
     right: ClassVar[int] = 0
     answer: ClassVar[str] = (
-        "In 1 of 24, and by chance alone one hour in 20 looks so. Each count of a block has whiskers of ± 35 visits, at noon and at night,"
-        " more than the block ever has. In its district they are ten times as wide, but there are 2,406 visits: 19 of 24 hours stand out."
-        " It turns with more budget, at ε = 1 for 12 of 24 hours, and in blocks with far more people."
+        "In 0 of 24. Each count of a block has whiskers of ± 17 visits, at noon and at night, more than the block ever has. In its district"
+        " they are ten times as wide, but there are 1,209 visits: 20 of 24 hours stand out, of which chance alone would give one. It turns"
+        " with more budget, at ε = 2 for 11 of 24 hours, and in blocks with far more people."
     )
     in_class: ClassVar[str] = (
         "Let them draw the day of the district from the left chart, and then that of the block from the right one. The wrong belief is that"
@@ -61,7 +61,7 @@ class Day(Lesson):
         " people."
     )
 
-    epsilon: float = epsilon_setting(0.1)
+    epsilon: float = epsilon_setting(0.2)
     by: str = setting(HOUR, "By", choices=(HOUR, PART), help="24 hours, or four parts of the day of six hours each.")
     draw: int = draw_setting()
 
@@ -88,7 +88,8 @@ class Day(Lesson):
 @lru_cache(maxsize=1)
 def city() -> AreaCounts:
     """Return the made-up visits of a city by block and hour."""
-    return load_sample("city_by_hour")  # type: ignore[return-value]
+    visits: AreaCounts = load_sample("city_by_hour")
+    return visits
 
 
 @lru_cache(maxsize=16)

@@ -239,8 +239,8 @@ class LevelError:
     def of_noise(cls, level: AnyLevel, of: str, stddevs: Floats, noise: Noise) -> LevelError:
         """Sum up (n,) standard deviations of the counts of a level, or of a pair of levels, with noise of a kind."""
         stddev, (place, slot) = np.sqrt(np.mean(stddevs**2)), level if isinstance(level, tuple) else (level, 0)
-        sizes = {"numbers": len(stddevs), "stddev": float(stddev), "interval": float(half_widths(noise, stddev))}
-        return cls(level=place, slot_level=slot, of=of, **sizes)
+        interval = float(half_widths(noise, stddev))
+        return cls(level=place, slot_level=slot, of=of, numbers=len(stddevs), stddev=float(stddev), interval=interval)
 
     @property
     def key(self) -> AnyLevel:

@@ -180,6 +180,17 @@ class Run:
         """The verdict on each claim."""
         return tuple(claim.judge(self.table, exact=self.figure.exact) for claim in self.figure.claims)
 
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether it is smaller than the paper's, so that its verdicts say little of the figure."""
+        return self.size != self.figure.largest
+
+    @property
+    def sentences(self) -> list[str]:
+        """The verdicts in words, in the order of the claims; those of a demonstration say so."""
+        lead = "In this demonstration on less data: " if self.is_demonstration else ""
+        return [f"{lead}{verdict.sentence}" for verdict in self.verdicts]
+
     def charts(self) -> list[Any]:
         """Draw the figure as Altair charts, one per panel. It needs the extra `app`."""
         return list(self.figure.draw(self.table))
@@ -199,7 +210,8 @@ class Run:
         """
         from dpviz.view.charts import picture  # noqa: PLC0415
 
-        texts = [self.source, self.figure.size(self.size).about, *(f"{verdict.claim.text} {verdict.sentence}" for verdict in self.verdicts)]
+        judged = (f"{claim.text} {sentence}" for claim, sentence in zip(self.figure.claims, self.sentences, strict=True))
+        texts = [self.source, self.figure.size(self.size).about, *judged]
         return picture(self.charts(), self.figure.title, "\n".join(texts), kind, dark=dark, stamp=STAMP)
 
     def html(self) -> str:
@@ -210,9 +222,9 @@ class Run:
             f"<h1>{html(self.figure.title)}</h1>",
             *(f"<p>{html(text)}</p>" for text in (self.source, self._about, self.figure.explanation, STAMP) if text),
         ]
-        for verdict in self.verdicts:
+        for verdict, sentence in zip(self.verdicts, self.sentences, strict=True):
             reason = f"<p>{html(verdict.reason)}</p>" if verdict.reason else ""
-            parts += [f"<h2>{html(verdict.claim.text)}</h2><p><b>{html(verdict.sentence)}</b></p>{reason}"]
+            parts += [f"<h2>{html(verdict.claim.text)}</h2><p><b>{html(sentence)}</b></p>{reason}"]
             parts += [f"<details><summary>Every case</summary>{verdict.cases.to_html(index=False, border=0)}</details>"]
         rows = f"<details><summary>Table</summary>{self.table.to_html(index=False, border=0)}</details>"
         return _PAGE.format(title=html(self.figure.title), body="\n".join([*parts, self.picture().decode(), rows]))
@@ -228,8 +240,8 @@ class Run:
 
     def __str__(self) -> str:
         lines = [f"{self.source}: {self.figure.title}", self._about]
-        for verdict in self.verdicts:
-            lines += ["", f"Claim{' (ours)' if verdict.claim.ours else ''}: {verdict.claim.text}", verdict.sentence]
+        for verdict, sentence in zip(self.verdicts, self.sentences, strict=True):
+            lines += ["", f"Claim{' (ours)' if verdict.claim.ours else ''}: {verdict.claim.text}", sentence]
             lines += [f"Why: {verdict.reason}"] if verdict.reason else []
         return "\n".join(lines)
 

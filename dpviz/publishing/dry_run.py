@@ -95,7 +95,7 @@ def expected_errors(
         frame: a domain; regions, of trips also (origins, destinations); or counts, of which only frame, unit and bound are used.
         budget: the budget of the release.
         records: how many records or trips there may be; None for the noise alone.
-        spread: how made-up records lie: "evenly"; of points "as towns are"; in regions "as the denominator is".
+        spread: how made-up records lie: "evenly"; of points and areas "as towns are"; in regions "as the denominator is".
         pairs: of trips that lie evenly, on how many pairs of the finest regions; None for all.
         like: a public release by whose counts they lie; `spread` is then not used.
         contributions: the bound m on the records of one person; of counts, theirs is used.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dpviz.arrays import Floats
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import AnyLevel, AnyMechanism
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.dry_run import check_level, make_budget
 from dpviz.publishing.guessed_records import PublicGuess, count_no_records
@@ -163,7 +163,7 @@ def levels_over_epsilon(
     seed: int = SEED,
     slots: tuple[str, ...] | None = None,
     before_run: Callable[[], object] = int,
-) -> dict[AnyLevel, ErrorsOverEpsilon]:
+) -> dict[int, ErrorsOverEpsilon]:
     """Compute how far off an average part of every level is at several ε, for data that are public, such as a sample.
 
     The levels share their releases, which take most of the time, so that all of them cost little more than one. Errors and arguments are
@@ -171,7 +171,7 @@ def levels_over_epsilon(
     other squares. With `slots`, ids of categories by which areas are counted, they are the errors of the counts of these slots together.
 
     Returns:
-        The errors by the number of the level, the whole first; of counts by category by pairs of levels, too.
+        The errors by the number of the level, the whole first; of counts by category those of all categories together.
 
     >>> import dpviz as dv
     >>> levels = levels_over_epsilon(dv.RegionTree(), dv.load_sample("made_up_city"))
@@ -181,7 +181,7 @@ def levels_over_epsilon(
     steps = _check_steps(epsilons)
     budgets = [make_budget(mechanism, epsilon, delta=delta, gaussian=gaussian) for epsilon in steps.tolist()]
     outlooks = [_compare_public(mechanism, data, budget, None, seed, before_run, slots) for budget in budgets]
-    return {levels[0].key: _join(steps, levels) for levels in zip(*outlooks, strict=True)}
+    return {levels[0].level: _join(steps, levels) for levels in zip(*outlooks, strict=True) if not levels[0].slot_level}
 
 
 def _check_steps(epsilons: Sequence[float]) -> Floats:

@@ -28,12 +28,14 @@ from dpviz.publishing.public_guess import (
     guess_points,
     guess_regions,
     is_level_of,
+    weigh_regions,
 )
 from dpviz.release.trip_release import TripRelease
 
 DENOMINATOR = "as the denominator is"
 SPREADS = (EVEN, TOWNS, DENOMINATOR, RELEASED)
-"""How made-up records lie: evenly; of points, most around towns; in regions, by their public denominator; or by a release's counts."""
+"""How made-up records lie: evenly; of points and areas, most as residents of towns; in regions, by their public denominator; or by a
+release's counts."""
 MOST_RECORDS = 50_000_000
 _MOST_PAIRS = 2**22  # pairs whose counts are drawn one by one; of more, trips are
 
@@ -123,8 +125,8 @@ def check_fits(data: PrivateData, guess: PublicGuess) -> None:
     sides = data.sides
     if guess.spread == DENOMINATOR and not sides:
         raise SettingError("A domain has no denominator: choose how records lie in another way.")
-    if guess.spread == TOWNS and sides:
-        raise SettingError("Towns are points: in regions, records lie evenly, by the denominator, or as in an earlier release.")
+    if guess.spread == TOWNS and len(sides) == 2:
+        raise SettingError("Trips lie evenly, by the denominators, or as in an earlier release, not as towns do.")
     if guess.spread == DENOMINATOR and not all(side.denominator is not None and side.denominator.any() for side in sides):
         raise SettingError("These regions have no denominator, a public number of each: choose how records lie in another way.")
     if guess.pairs is None:
@@ -163,13 +165,15 @@ def guess_in_cells(empty: PointCounts, guess: PublicGuess, rng: np.random.Genera
 
 
 def guess_in_regions(empty: AreaCounts, guess: PublicGuess, rng: np.random.Generator) -> AreaCounts:
-    """Make up records of areas: evenly, by the denominator, or as in an earlier release; in each region evenly over slots."""
+    """Make up records of areas: evenly, as towns are, by the denominator, or as in an earlier release; in each region evenly over slots."""
     regions = empty.regions
     if guess.spread == RELEASED:
         like = guess_regions(empty, regions.depth, guess.like)
         weight = np.repeat(like.count, like.number.astype(np.int64))
     elif guess.spread == DENOMINATOR:
         weight = np.asarray(regions.denominator, np.float64)
+    elif guess.spread == TOWNS:
+        weight = weigh_regions(regions)
     else:
         weight = np.ones(regions.size(regions.depth))
     if not weight.sum():

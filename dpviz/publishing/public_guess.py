@@ -11,24 +11,28 @@ from pyproj import Transformer
 from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
 from dpviz.data.cells import OUTSIDE, cells_of
+from dpviz.data.leaf_regions import crs_of_leaves, leaf_finder
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import NoisyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
-from dpviz.space.regions import Regions
+from dpviz.space.regions import Regions, are_areas
 from dpviz.view.basemap import WGS84
 from dpviz.view.places import read_towns
 
 EVEN, TOWNS, RELEASED = "evenly", "as towns are", "as in an earlier release"
 SPREADS = (EVEN, TOWNS, RELEASED)
-"""How made-up records lie: evenly; most of them around the towns of GeoNames, by their residents; or by the counts of a release."""
+"""How made-up records lie: evenly; most of them as the residents of towns of GeoNames do; or by the counts of a release."""
 Released = TypeVar("Released", bound=NoisyRelease)
 SEED = 0
 _AROUND_TOWNS = 0.8  # part of the records that lie around towns; the others lie evenly
+_IN_TOWNS = 0.98  # the same in regions, where evenly means as many in a large region as in a small one
+_PLACED = 200_000  # made-up residents by whose places regions are weighed
 _KM_OF_A_MILLION = 6.0  # standard deviation of the places of the residents of a town of a million; it grows with the square root
 _KM_PER_DEGREE = 111.2
+_KEPT = "_shares by towns"  # name under which regions keep theirs
 ELSEWHERE = "The earlier release has no records in this domain: choose one of the same area."
 NO_SHARED_LEVEL = "No level of the earlier release has the regions of a level here: choose one of the same regions."
 
@@ -129,6 +133,42 @@ def guess_regions(areas: AreaCounts, level: int, release: AreaRelease) -> Guesse
     return GuessedCounts(count=count / inside, number=inside)
 
 
+def weigh_regions(regions: Regions) -> Floats:
+    """Return (n,) shares of the records in each of the finest regions, nearly as many as of the residents of towns in them. PUBLIC.
+
+    Where nothing says which towns lie in a region, or none does, each is as large as a town that is drawn at random: a few are large.
+
+    >>> regions = Regions.from_prefixes(["a1", "a2", "b1", "b2"], lengths=[1, 2], levels=["letter", "place"])
+    >>> weigh_regions(regions).round(2).tolist()
+    [0.11, 0.18, 0.23, 0.47]
+    """
+    kept = vars(regions)  # as their other derived values
+    if _KEPT not in kept:
+        rng, size = np.random.default_rng(SEED), regions.size(regions.depth)
+        residents = _count_residents(regions, rng)
+        weight = rng.choice(read_towns().population, size).astype(np.float64) if residents is None else residents
+        kept[_KEPT] = _IN_TOWNS * weight / weight.sum() + (1 - _IN_TOWNS) / size
+    return np.asarray(kept[_KEPT])
+
+
+def _count_residents(regions: Regions, rng: np.random.Generator) -> Floats | None:
+    """Count made-up residents of towns in the finest regions; None without polygons on a map, or towns in them."""
+    crs, shapes = crs_of_leaves(regions), regions.geometry[-1]
+    if crs is None or (regions.grid is None and (shapes is None or not are_areas(shapes))):
+        return None
+    towns, to_regions = read_towns(), Transformer.from_crs(WGS84, crs, always_xy=True)
+    find = leaf_finder(regions, may_overlap=True)
+
+    def leaves_at(longitude: Floats, latitude: Floats) -> Integers:
+        x, y = to_regions.transform(longitude, latitude)
+        return find(np.asarray(x, np.float64), np.asarray(y, np.float64))
+
+    inside = np.flatnonzero(leaves_at(towns.longitude, towns.latitude) >= 0)
+    leaves = leaves_at(*_scatter_around(inside, _PLACED, rng)) if len(inside) else inside
+    found = leaves[leaves >= 0]
+    return np.bincount(found, minlength=regions.size(regions.depth)).astype(np.float64) if len(found) else None
+
+
 def is_level_of(regions: Regions, released: Regions, level: int) -> bool:
     """Return whether a release has a level of this name with the same regions."""
     name = regions.levels[level - 1]
@@ -151,13 +191,19 @@ def _cells_around_towns(domain: Domain, records: int, rng: np.random.Generator) 
     inside = np.flatnonzero(_find_cells(domain, towns.longitude, towns.latitude) >= 0)
     if not len(inside):
         return np.zeros(0, np.int64)
+    cells = _find_cells(domain, *_scatter_around(inside, records, rng))
+    return cells[cells >= 0]
+
+
+def _scatter_around(inside: Integers, records: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Draw longitudes and latitudes of residents of some towns, by their numbers, around the middle of each."""
+    towns = read_towns()
     residents = towns.population[inside] / towns.population[inside].sum()
     town = inside[rng.choice(len(inside), records, p=residents)]
     degrees = _KM_OF_A_MILLION / _KM_PER_DEGREE * np.sqrt(towns.population[town] / 1e6)
     latitude = towns.latitude[town] + degrees * rng.standard_normal(records)
     longitude = towns.longitude[town] + degrees * rng.standard_normal(records) / np.cos(np.radians(towns.latitude[town]))
-    cells = _find_cells(domain, longitude, latitude)
-    return cells[cells >= 0]
+    return longitude, latitude
 
 
 def _cells_like(domain: Domain, records: int, release: PointRelease, rng: np.random.Generator) -> Integers:

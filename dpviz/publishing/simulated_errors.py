@@ -23,7 +23,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.guessed_records import PublicGuess, count_no_records, guess_records
 from dpviz.publishing.private_data import PrivateData, PublicFrame
-from dpviz.publishing.public_guess import SEED
+from dpviz.publishing.public_guess import SEED, TOWNS, weigh_regions
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import NoisyRelease
 from dpviz.release.cross_release import CrossRelease
@@ -103,7 +103,7 @@ class Rehearsal:
         contributions: the bound m on the records of one person.
         budget: of the release.
         guess: how many records there may be, and how they lie; None where releases are compared with counts that are public.
-        density: the denominators of the regions, by which records may lie: regions are equal without them.
+        density: the numbers of the regions by which records may lie, such as denominators: regions are equal without them.
         level: the only level, or pair of levels, that is wanted; None for all of them.
         seed: of the noise.
         per_slot: the bound b on the records of one person in each slot, where there are slots; None for m.
@@ -171,7 +171,8 @@ def simulate_errors(
     Raises:
         DpvizError: settings, frame, budget and guess do not fit together.
     """
-    density = tuple(b"" if each.denominator is None else each.denominator.to_numpy(np.float64).tobytes() for each in data.sides)
+    numbers = [weigh_regions(each) if guess.spread == TOWNS else each.denominator for each in data.sides]
+    density = tuple(b"" if each is None else np.asarray(each, np.float64).tobytes() for each in numbers)
     question = Rehearsal(
         mechanism=mechanism,
         frame=data.frame,
@@ -211,9 +212,10 @@ def compare_releases(question: Rehearsal, counts: PrivateData) -> Outlook:
         releases.append(question.mechanism.release(counts, question.budget, stream))
         if kind.are_enough(question.mechanism, releases):
             break
+    looked_at: Any = counts
     if question.slots is not None:
-        releases, counts = [release.in_slots(question.slots) for release in releases], counts.in_slots(question.slots)
-    return Outlook(levels=kind.levels(question, releases, counts), receipt=releases[0].receipt)
+        releases, looked_at = [release.in_slots(question.slots) for release in releases], looked_at.in_slots(question.slots)
+    return Outlook(levels=kind.levels(question, releases, looked_at), receipt=releases[0].receipt)
 
 
 @lru_cache(maxsize=1)
@@ -232,7 +234,7 @@ def _are_enough_partitions(mechanism: AnyMechanism, releases: Sequence[PointRele
 def _outlook_of_squares(question: Rehearsal, releases: Sequence[PointRelease], made_up: PointCounts) -> tuple[LevelOutlook, ...]:
     """Compute what to expect of the squares of a zoom level, or of all of them, the whole first."""
     count_in, finer, levels = _prepare_counting(made_up), _Squares.of(made_up), list[_Chosen]()
-    for zoom in range(made_up.domain.order, -1, -1) if question.level is None else (question.level,):
+    for zoom in (each for each in range(made_up.domain.order, -1, -1) if question.level in (None, each)):
         finer = finer.coarsen(zoom)
         levels.insert(0, finer.choose())
     boxes, true = (np.concatenate(each) for each in zip(*((squares.boxes, squares.true) for squares in levels), strict=True))

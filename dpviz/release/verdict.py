@@ -58,9 +58,9 @@ FEW_PAIRS_RULE = (
     f" Where a level has fewer than {_FEW_PAIRS} released pairs, every one counts as noise whose standard deviation is over 40 % of its"
     " number."
 )
-_REST_NOTE = " {rest} of all {counted} are in no listed pair; coarser levels count them."
+_REST_NOTE = " {rest} of all {counted} are in no listed pair; {above} them."
 _DROPPED_NOTE = (
-    " {parts} of fewer than about {least:,} {counted} were dropped after the noise, and every sum lacks them: coarser levels are too low"
+    " {parts} of fewer than about {least:,} {counted} were dropped after the noise, and every sum lacks them: {above} too low"
     " by an unknown number."
 )
 
@@ -172,11 +172,13 @@ class Verdict:
     @property
     def lacks(self) -> str:
         """What the counts lack: numbers that were dropped, and what is not listed; "" if they lack nothing."""
-        notes = []
+        notes, is_deep = [], len(self.levels) > 2
         if self.dropped is not None:
-            notes.append(_DROPPED_NOTE.format(parts=self.parts.capitalize(), least=self.dropped, counted=self.counted))
+            above = "coarser levels are" if is_deep else "the total is"
+            notes.append(_DROPPED_NOTE.format(parts=self.parts.capitalize(), least=self.dropped, counted=self.counted, above=above))
         if self.rest is not None:
-            notes.append(_REST_NOTE.format(rest=f"{self.rest:.3g} %", counted=self.counted))
+            above = "coarser levels count" if is_deep else "the total counts"
+            notes.append(_REST_NOTE.format(rest=f"{self.rest:.3g} %", counted=self.counted, above=above))
         return "".join(notes).strip()
 
     @property

@@ -106,8 +106,8 @@ def made_up_hours(*, seed: int = SEED) -> AreaCounts:
     """
     areas, residents = made_up_city(seed=seed)
     regions, rng = areas.regions, np.random.default_rng([seed, 24])
-    west, south, east, north = regions.geometry[-1].total_bounds
     centre = shapely.get_coordinates(shapely.centroid(np.asarray(regions.geometry[-1], object)))
+    west, south, east, north = *centre.min(axis=0), *centre.max(axis=0)
     distance = np.hypot(*((centre - [west, south]) / [east - west, north - south] - 0.5).T)
     lively, late = (
         rng.choice(regions.size(level), chosen, replace=False) for level, chosen in ((1, _EVENING_DISTRICTS), (2, _NIGHT_TRACTS))
@@ -206,6 +206,8 @@ _ALL_SAMPLES = (
         levels=CITY_LEVELS,
         slot_levels=_HOURS.levels,
         make=made_up_hours,
+        population=lambda: made_up_city()[1],
+        per="residents",
     ),
     AreaSample(
         key="us_departures",

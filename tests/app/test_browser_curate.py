@@ -21,6 +21,10 @@ def edges(page, selector):
     return found["y"], found["y"] + found["height"]
 
 
+def boxes(page, selector):
+    return [found.bounding_box() for found in page.locator(selector).all()]
+
+
 @pytest.mark.parametrize("size", WINDOWS.values(), ids=WINDOWS)
 def test_the_bar_is_always_seen_and_covers_nothing(curate, size):
     curate.set_viewport_size({"width": size[0], "height": size[1]})
@@ -28,6 +32,8 @@ def test_the_bar_is_always_seen_and_covers_nothing(curate, size):
     top, bottom = edges(curate, ".st-key-bar")
     assert bottom <= size[1] + 1
     assert edges(curate, ".st-key-page")[1] <= top + 1
+    if size != WINDOWS["phone"]:  # there drawers stand below the map
+        assert max(icon["y"] + icon["height"] for icon in boxes(curate, ".st-key-drawer [role=radio]")) <= top, "no icon of a drawer is cut"
     open_good(curate)
     last = curate.get_by_text("Earlier releases")
     last.scroll_into_view_if_needed()

@@ -23,6 +23,7 @@ MARKDOWN = {
     "toast": (0, "body"),
     "popover": (0, "label", "help"),
     "tabs": (0, "tabs"),
+    "table": (0, "data"),
     "image": ("caption",),
     "Page": ("title",),
     "Field": ("label",),  # dpviz.app.components.fields: the label of a widget, and the help that `show` hands to it
@@ -250,7 +251,7 @@ OURS_IN_FILES = {
     "cards/expected_errors.py": ("unit", "levels.part", "worth.share"),
     "pages/learn/page.py": ("what", "help_text"),
     "pages/learn/path.py": ("label", "name"),
-    "pages/papers.py": ("color", "icon"),
+    "pages/papers.py": ("color", "icon", "pd.DataFrame({'Number': value, '95 % interval': intervals}, index=names)"),  # escaped names
     "pages/areas/regions.py": ("side",),
     "pages/points/where.py": ("side", "box.name", "numbers"),
     "modes/tabs.py": ("titles",),  # of a page or, for a tab of its own, of a mechanism

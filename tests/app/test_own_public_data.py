@@ -41,6 +41,13 @@ def test_bounds_come_from_public_data_and_can_be_changed():
     assert [button for button in app.button if "Lyon" in button.label]
 
 
+def test_rows_that_are_left_out_are_said_under_the_maps_without_a_press():
+    app = fine(public(teach()).check().run())
+    assert "outside the domain" not in captions(app)
+    fine(app.number_input(key="west").set_value(-100.0).run())
+    assert "Left out 2: 2 outside the domain." in captions(app)
+
+
 def test_other_public_data_have_bounds_of_their_own_and_typed_ones_stay():
     app = fine(public(teach()).check().run())
     fine(public(choose(app, EAST, "east.csv")).check().run())

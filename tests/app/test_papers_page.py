@@ -61,7 +61,8 @@ def test_the_stored_verdicts_stand_there_at_once_with_what_made_them(slow_figure
     assert re.search(r"Made by dpviz \S+ with the seeds 1 to 10 on data of digest [0-9a-f]{16}", captions(app))
     assert app.get("vega_lite_chart")
     assert "A demonstration on less data" in captions(app)
-    assert app.button(key="papers stop"), "the small run is still being made"
+    assert app.button(key="papers run"), "nothing runs before a press"
+    assert "Demonstration" not in texts(app)
 
 
 @pytest.mark.parametrize("changes", [[], ["mechanisms/points/quadtree.py"]])
@@ -116,9 +117,21 @@ def test_the_page_says_what_runs_and_for_how_long_and_that_one_seed_is_too_few()
     assert "About 3 minutes on one core" in captions(app)  # two of ten seeds
 
 
+def test_a_small_run_says_at_each_verdict_that_it_is_a_demonstration():
+    app = good(papers_app(paper="psd", figure="6", seeds="2"))
+    assert not app.get("vega_lite_chart"), "nothing runs before a press"
+    good(app.button(key="papers run").click().run())
+    until(lambda: shown_job(app).has_ended, "the end of the run")
+    good(app.run())
+    verdicts = [each.value for each in app.markdown if each.value.startswith("### ")]
+    assert len(verdicts) == len(find_figure("psd", "6")[1].claims)
+    assert all("Demonstration on less data" in each for each in verdicts)
+
+
 @pytest.mark.slow
-def test_a_small_run_starts_by_itself_and_another_figure_ends_it(slow_figures):
+def test_another_figure_ends_a_run(slow_figures):
     app = good(papers_app(paper="psd", figure="7a"))
+    good(app.button(key="papers run").click().run())
     assert app.button(key="papers stop")
     first = shown_job(app)
     app.radio(key="papers figure psd").set_value("2")

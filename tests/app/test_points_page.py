@@ -115,6 +115,7 @@ class TestGaussianNoise:
         assert [part.share for part in rail.parts] == pytest.approx([float(s.amount / receipt.available) for s in receipt.steps])
         assert query_of(app)["noise"] == "Gaussian"
         assert "by the exact conversion" in captions(fine(open_tab(app, "Receipt")))
+        assert "**Verdict**, from released numbers alone: " in texts(app)
         fine(open_drawer(app, "Method").selectbox(key="mechanism").set_value("privtree").run())
         assert "noise" not in keys(app.segmented_control)
         assert "delta" not in keys(app.select_slider)

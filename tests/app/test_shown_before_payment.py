@@ -52,7 +52,7 @@ def test_two_files_with_the_same_header_are_the_same_to_the_browser(upload, rows
     assert len(sent(one)) > 100
     assert sent(one) == sent(other)
     pressed = 0
-    for kind in ("suggest size", "suggest level", "suggest epsilon"):
+    for kind in ("suggest size", "suggest level", "suggest epsilon", "suggest both"):
         for app in (one, other):
             for suggestion in [button for button in app.button if str(button.key).startswith(kind)]:
                 pressed += 1

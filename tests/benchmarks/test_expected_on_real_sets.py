@@ -18,8 +18,10 @@ import dpviz as dv
 from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.publishing.guessed_records import MOST_RECORDS
 from dpviz.publishing.public_guess import EVEN, TOWNS
+from dpviz.publishing.simulated_errors import USEFUL
 
 pytestmark = pytest.mark.benchmark
+FEW = 5  # regions that are no promise
 MOST_HOPEFUL = 2.0  # times that an error may be larger than it was said to be
 RUNS, FOLDER = 4, Path(os.environ.get("DPVIZ_REAL_SETS", "real sets"))
 
@@ -54,8 +56,8 @@ SETS = {
     "places of the United States": (lambda: dv.load_sample("us_places"), dv.PathTree(), TOWNS),
     "flights": (lambda: dv.load_sample("us_flights"), dv.FittedTree(), EVEN),
     "commuters of New York": (commuters, dv.FittedTree(), EVEN),
-    "residents of counties": (lambda: dv.load_sample("us_residents"), dv.RegionTree(), EVEN),
-    "departures": (departures, dv.RegionTree(), EVEN),
+    "residents of counties": (lambda: dv.load_sample("us_residents"), dv.RegionTree(), TOWNS),
+    "departures": (departures, dv.RegionTree(), TOWNS),
 }
 
 
@@ -86,3 +88,28 @@ def test_no_level_is_off_by_more_than_twice_what_was_expected(name):
     for level, error in real.items():
         print(f"  level {level}: expected ± {table['error'][level]:.4g}, is ± {error:.4g}: {error / table['error'][level]:.2f}")
     assert max(error / table["error"][level] for level, error in real.items()) <= MOST_HOPEFUL
+
+
+AREAS = {
+    "residents of counties": lambda: dv.load_sample("us_residents"),
+    "departures": departures,
+    "residents in hexagons": lambda: dv.load_sample("la_hexagons"),
+    "blocks of a made-up city": lambda: dv.load_sample("made_up_city"),
+}
+
+
+@pytest.mark.parametrize("name", AREAS)
+def test_no_more_than_twice_as_many_regions_are_said_to_be_useful_as_are(name):
+    areas = AREAS[name]()
+    mechanism, finest, total = dv.RegionTree(), areas.regions.depth, min(int(areas.count.sum()), MOST_RECORDS)
+    print(f"\n{name}: {total:,} records in {areas.regions.size(finest):,} regions")
+    for epsilon in ("1/1000", "1/100", "1/10", "1"):
+        budget = dv.PureBudget(epsilon)
+        said = {
+            spread: dv.expected_errors(mechanism, areas.regions, budget, records=total, spread=spread).by_level.set_index("level")["useful"][finest]
+            for spread in (EVEN, TOWNS)
+        }
+        error = mechanism.release(areas, budget, dv.Entropy.seeded(4)).stddev(finest)
+        useful = int((error <= USEFUL * areas.level_counts()[finest] * total / areas.count.sum()).sum())
+        print(f"  ε {epsilon}: expected {said[EVEN]:,.0f} if evenly, {said[TOWNS]:,.0f} as towns are; are {useful:,}")
+        assert said[TOWNS] <= MOST_HOPEFUL * useful + FEW

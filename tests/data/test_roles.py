@@ -157,7 +157,13 @@ def test_a_column_that_may_be_a_count_is_said_not_to_be_read(name):
 def test_declared_types_leave_out_what_is_no_number():
     types = {"volume": pa.int64(), "kind": pa.string(), "share": pa.float64(), "when": pa.timestamp("s"), "stop_id": pa.int64()}
     names = PublicHeader(names=tuple(types), types=types)
-    assert unread_columns(names, ["share"]) == ("volume",)
+    assert unread_columns(names, ()) == ("volume",)
+    floating = {"volume": pa.float64(), "speed": pa.float32(), "lanes": pa.int32()}
+    assert unread_columns(PublicHeader(names=tuple(floating), types=floating), ()) == ("volume", "lanes"), "a number with a gap is a float"
+
+
+def test_years_and_qualities_of_a_text_table_are_no_counts():
+    assert unread_columns(header("Jahr,trip_year,Año,purpose,Gender,home address,lanes"), ()) == ("lanes",)
 
 
 @pytest.mark.parametrize("name", ["home", "boarding", "num", "data"])

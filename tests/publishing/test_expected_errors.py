@@ -167,7 +167,7 @@ def test_a_guess_that_does_not_fit_is_refused():
         ({"records": 10, "pairs": 0}, "pairs must be a whole number"),
         ({"records": 10, "spread": "anywhere"}, "spread"),
         ({"records": 10, "spread": RELEASED}, "that release is given"),
-        ({"records": 10, "spread": TOWNS}, "Towns are points"),
+        ({"records": 10, "spread": TOWNS}, "not as towns do"),
         ({"records": 10, "spread": DENOMINATOR, "pairs": 3}, "lie evenly"),
         ({"records": 10, "pairs": 17}, "There are 16 pairs"),
         ({"spread": "x"}, "give their number, too"),

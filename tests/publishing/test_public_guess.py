@@ -13,7 +13,7 @@ from dpviz.mechanisms import FlatAreas, PathTree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.dry_run import WantedError, compute_error
-from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, guess_points, guess_regions, guess_total
+from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, guess_points, guess_regions, guess_total, weigh_regions
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
@@ -62,6 +62,20 @@ def test_the_expected_error_is_that_of_many_runs_on_records_that_lie_as_guessed(
 def test_another_spread_is_refused():
     with pytest.raises(SettingError, match="evenly, as towns are"):
         guess_points(empty(LYON), 10, "nowhere")
+
+
+def test_regions_with_towns_are_fuller_and_others_are_as_uneven_as_towns():
+    inhabited, at_sea = (Regions.squares(domain, zooms=(2, 3)) for domain in (LYON, SEA))
+    middle = inhabited.centres(2)
+    near = np.hypot(*(middle - (4.835, 45.76)).T)
+    shares = weigh_regions(inhabited)
+    assert near[shares.argmax()] < 0.1, "Lyon"
+    assert shares[near < 0.1].mean() > 5 * shares[near > 0.25].mean()
+    for regions in (at_sea, Regions.from_table(pd.DataFrame({"id": [f"r{i}" for i in range(64)]}), levels=["id"])):
+        drawn = weigh_regions(regions)
+        assert drawn.sum() == pytest.approx(1)
+        assert drawn.min() > 0
+        assert drawn.max() > 5 / 64
 
 
 class TestEarlierRelease:

@@ -369,7 +369,8 @@ def test_what_the_counts_lack_is_said_alone_and_at_the_end_of_the_detail():
     level = LevelVerdict(level=0, name="all to all", parts=1, mean=1000.0, stddev=12.0, grade=USABLE)
     found = Verdict(levels=(level,), counted="trips", parts="pairs", dropped=5, rest=12.0)
     assert found.lacks.startswith("Pairs of fewer than about 5 trips were dropped after the noise, and every sum lacks them")
-    assert found.lacks.endswith("12 % of all trips are in no listed pair; coarser levels count them.")
+    assert found.lacks.endswith("12 % of all trips are in no listed pair; the total counts them."), "of one level of regions"
+    assert replace(found, levels=(level,) * 3).lacks.endswith("; coarser levels count them.")
     assert found.detail.endswith(f" {found.lacks}")
     assert Verdict(levels=(level,), counted="trips", parts="pairs").lacks == ""
 

@@ -9,6 +9,7 @@ from functools import partial
 import streamlit as st
 
 from dpviz.amounts import format_decimal
+from dpviz.app.components.words import number_of
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import carry_out
 from dpviz.errors import DpvizError
@@ -93,7 +94,7 @@ class LevelBargain:
             useful = f"about {first[1]} {self.part}s of {self.places:,} at {self.name} with a readable profile {by},"
             return f"{useful} if records lie {self.lie}, ± {self.share} of an average count"
         by = f" by {self.method}" if self.method else ""
-        useful = f"about {self.useful:,.0f} useful {self.part}s of {self.parts:,} at {self.name}{by}"
+        useful = f"about {number_of(round(self.useful), f'useful {self.part}')} of {self.parts:,} at {self.name}{by}"
         return f"{useful} if records lie {self.lie}, ± {self.share} of an average one"
 
 
@@ -106,12 +107,14 @@ class Bargain:
         levels: what each level would be worth, by their numbers, the coarsest first.
         find_epsilon: finds the ε with which an average part of the level is useful; a `DpvizError` says why there is none.
         take_size: takes cells of a useful size in place of the declared ones, likewise; None where there are none.
+        take_both: takes a coarser size with the ε that makes it useful, likewise.
     """
 
     level: AnyLevel
     levels: Mapping[AnyLevel, LevelBargain]
     find_epsilon: Callable[[], float]
     take_size: Callable[[], object] | None = None
+    take_both: Callable[[], object]
 
     @property
     def shown(self) -> LevelBargain:
@@ -171,6 +174,7 @@ def _suggest(page: FamilyState, bargain: Bargain) -> None:
     text, problem = st.session_state.get(_slot(page), ("", ""))
     if text == bargain.shown.text:  # it is said of this bargain alone
         st.caption(f":orange[{markdown(problem)}]")
+        st.button("Suggest a size and ε", key=f"suggest both {page.key}", on_click=carry_out(lambda: _try(page, bargain, bargain.take_both)))
 
 
 def _try(page: FamilyState, bargain: Bargain, take: Callable[[], object]) -> None:

@@ -14,7 +14,7 @@ from dpviz.app.cards.columns import say_lacking
 from dpviz.app.cards.opened_config import say_other_files
 from dpviz.app.cards.path_files import COUNT_COPIES, count_by_path, path_files
 from dpviz.app.cards.text_format import choose_text_format, propose_text_format
-from dpviz.app.cards.unit import show_left_out
+from dpviz.app.cards.unit import describe_left_out, show_left_out
 from dpviz.app.cards.uploads import kept_file
 from dpviz.app.session import cached
 from dpviz.app.session.advice import advise_in_app
@@ -28,7 +28,7 @@ from dpviz.data.columns import PointColumns
 from dpviz.data.reading.safety import DEFAULT_LIMITS, read_checked
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError, InputError
-from dpviz.publishing.private_data import CountRequest, OpenedData, left_out
+from dpviz.publishing.private_data import CountRequest, OpenedData
 from dpviz.view.basemap import Bounds
 from dpviz.view.escape import markdown
 
@@ -238,7 +238,7 @@ def data_of_files(
     more: Mapping[str, Any] = MappingProxyType({}),
     **frame: Any,
 ) -> Any:
-    """Return counted files as the data of a page; what was left out of them is for the curator only.
+    """Return counted files as the data of a page; in Curate what was left out of them is for the curator only.
 
     Args:
         kind: of the files.
@@ -263,6 +263,6 @@ def data_of_files(
         source=Source(data_part=part, bad_rows=draft.files.bad_rows, **frame),
         **more,
     )
-    notes = (left_out(opened.data), *getattr(opened.data, "notes", ()))
-    show_left_out(data, notes, private=draft.mode == CURATE)
+    if draft.mode == CURATE:
+        show_left_out(data, describe_left_out(opened.data))
     return data

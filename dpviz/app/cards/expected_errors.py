@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -35,6 +36,10 @@ from dpviz.publishing.simulated_errors import USEFUL
 from dpviz.view.escape import markdown
 
 _KEPT = 60  # results that a session keeps
+_NOTHING_HELPS = (
+    "Nothing that the cap leaves makes a coarser size useful either. What helps is a larger cap, fewer records of a person that count, or"
+    " another mechanism."
+)
 _NOISE_OF_USABLE = 2.5  # an average count is usable if it is so many times its noise
 
 
@@ -103,6 +108,11 @@ class Expected:
     guess: Integers | None
     bargain: Bargain | None
 
+    @property
+    def place(self) -> int:
+        """The level of what is on the map."""
+        return self.level[0] if isinstance(self.level, tuple) else self.level
+
 
 def show_expected(
     page: FamilyState,
@@ -136,7 +146,7 @@ def show_expected(
         cards.ask(GOOD, f"Say about how many {unit} there are: a public guess, by which the page says what a payment buys.")
     left = None if funding is None or funding.account is None else funding.account.left
     epsilon_left = None if left is None else left.get("epsilon")
-    question = _Question(how=page.draft, frame=frame, guess=guess, level=level, left=epsilon_left, coarser=coarser)
+    question = _Question(page=page, how=page.draft, frame=frame, guess=guess, level=level, left=epsilon_left, coarser=coarser)
     try:
         expected = question.answer(levels)
     except DpvizError as problem:
@@ -158,6 +168,7 @@ class _Question:
     """What would be released, the guess of what it is released from, and the level whose error is wanted. All of it is public.
 
     Attributes:
+        page: where a size and an ε are taken.
         how: mechanism and budget.
         frame: as of `show_expected`.
         guess: of the data.
@@ -166,6 +177,7 @@ class _Question:
         coarser: as of `show_expected`.
     """
 
+    page: FamilyState
     how: Draft
     frame: PrivateData
     guess: Guess
@@ -198,7 +210,11 @@ class _Question:
         )
         find = partial(self.find_useful_epsilon, worth[self.level].average)
         bargain = Bargain(
-            level=self.level, levels=worth, find_epsilon=find, take_size=None if self.coarser is None else self.take_useful_size
+            level=self.level,
+            levels=worth,
+            find_epsilon=find,
+            take_size=None if self.coarser is None else self.take_useful_size,
+            take_both=partial(self.take_both, levels),
         )
         return Expected(level=self.level, error=worth[self.level].error, guess=_guess_squares(frame, guess, self.level), bargain=bargain)
 
@@ -252,13 +268,45 @@ class _Question:
         Raises:
             SettingError: there are none.
         """
+        cells = self.find_useful_cells()
+        if cells is None:
+            raise SettingError("No size is useful with this ε.")
+        cells.take()
+
+    def find_useful_cells(self) -> Coarser | None:
+        """Find the smallest larger cells of which most are useful; None if there are none."""
         for cells in () if self.coarser is None else self.coarser():
             place = max(cells.levels.names)
             finest = (place, self.level[1]) if isinstance(self.level, tuple) else place
             if replace(self, frame=cells.frame, level=finest).weigh_levels(cells.levels, self.how.build())[finest].is_useful:
-                cells.take()
-                return
-        raise SettingError("No size is useful with this ε: take a larger one.")
+                return cells
+        return None
+
+    def take_both(self, levels: Levels) -> None:
+        """Take the finest coarser size that is useful with all of the ε that is left, and that ε, or for a level the one that it needs.
+
+        Raises:
+            SettingError: there is none, or what is left is not known.
+        """
+        if not self.left:
+            raise SettingError(_NOTHING_HELPS)
+        first, *others = self.how.runs
+        richer = replace(self, how=replace(self.how, runs=(replace(first, epsilon=self.left), *others)))
+        if (cells := richer.find_useful_cells()) is not None:
+            cells.take()
+            self.page.change(run={"epsilon": self.left})
+            return
+        worth = richer.weigh_levels(levels, richer.how.build())
+        useful = max((_pair_of(level) for level, each in worth.items() if _is_coarser(level, self.level) and each.is_useful), default=None)
+        if useful is None:
+            raise SettingError(_NOTHING_HELPS)
+        place, slot = useful
+        level: AnyLevel = useful if slot else place
+        epsilon = self.left
+        with suppress(SettingError):  # an average part may need more than most parts do
+            epsilon = exact(replace(self, level=level).find_useful_epsilon(worth[level].average), "ε")
+        self.page.set("guess", level=place, **({"slot_level": slot} if slot else {}))
+        self.page.change(run={"epsilon": epsilon})
 
     def _slot(self, wanted: WantedError) -> Hashable:
         return ("epsilon", self.how.build(), _frame_key(self.frame), wanted)
@@ -276,8 +324,17 @@ class _Question:
         if found.epsilon is None:
             raise SettingError(found.note)
         if self.left is not None and Fraction(str(found.epsilon)) > self.left:
-            raise SettingError(f"That needs ε {found.epsilon:g}, more than the cap leaves: take a coarser size.")
+            raise SettingError(f"That needs ε {found.epsilon:g}, more than the cap leaves.")
         return float(found.epsilon)
+
+
+def _pair_of(level: AnyLevel) -> tuple[int, int]:
+    return level if isinstance(level, tuple) else (level, 0)
+
+
+def _is_coarser(level: AnyLevel, other: AnyLevel) -> bool:
+    """Return whether the parts of a level, or pair of levels, are larger than those of another one."""
+    return level != other and all(one <= two for one, two in zip(_pair_of(level), _pair_of(other), strict=True))
 
 
 def _readable_at(level: AnyLevel, levels: Levels, table: dict[AnyLevel, Any]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def choose_guess(page: FamilyState, frame: PrivateData, unit: str) -> Guess:
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
         records = _choose_number(page, "records", f"How many {unit}, about?", "a public guess")
-    spreads = [EVEN, RELEASED] if frame.sides else [TOWNS, EVEN, RELEASED]
+    spreads = [EVEN, RELEASED] if len(frame.sides) == 2 else [TOWNS, EVEN, RELEASED]
     spread = said if (said := page.draft.guess.spread) in spreads else spreads[0]
     right.selectbox("They lie", spreads, **page.widget("guess", "spread", f"good spread {page.key}", show=lambda _: spread))
     if spread == RELEASED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import name_content, widget_for
 from dpviz.app.state.values import EVERY_ROW, MOST_PER_PERSON, PERSON, VOUCHED
 from dpviz.data.reading.inspect import MOST_SHOWN, RepeatedColumn
+from dpviz.publishing.private_data import PrivateData, left_out
 from dpviz.view.escape import markdown
 
 
@@ -135,23 +136,18 @@ def _further_controls(page: FamilyState, question: UnitQuestion, most: int, *, e
     return said
 
 
-def show_left_out(data: IdentifiedData, notes: Iterable[str], *, private: bool) -> None:
-    """Show how many rows were left out, and why. In Curate these are private numbers: they are shown once that is asked for and recorded.
+def describe_left_out(counts: PrivateData) -> list[str]:
+    """Write how many rows were left out, and why, in sentences; none if all were counted. CURATOR ONLY."""
+    return [note for note in (left_out(counts), *getattr(counts, "notes", ())) if note]
 
-    Args:
-        data: data as loaded.
-        notes: the sentences, empty ones are left out.
-        private: whether the page is in Curate.
-    """
-    if private:
-        text = "How many rows were left out, and why. They come from the private data: the ledger records the look."
-        if not st.toggle(
-            "Show what was left out", key=f"left out {name_content(data.digest)}", help=text, persist_state="session"
-        ) or not record_public_look(data):
-            return
-    said = [f"Curator only: {markdown(note)}" for note in notes if note]
-    for sentence in said or (["Curator only: nothing was left out."] if private else []):
-        st.caption(sentence)
+
+def show_left_out(data: IdentifiedData, notes: Sequence[str]) -> None:
+    """Show what was left out of private data, as `describe_left_out` writes it, once that is wanted; the ledger records it."""
+    text = "How many rows were left out, and why. They come from the private data: the ledger records the look."
+    key = f"left out {name_content(data.digest)}"
+    if st.toggle("Show what was left out", key=key, help=text, persist_state="session") and record_public_look(data):
+        for note in notes or ["nothing was left out."]:
+            st.caption(f"Curator only: {markdown(note)}")
 
 
 def show_repeated(data: IdentifiedData, search: Callable[[], Sequence[RepeatedColumn] | None], noun: str) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from dpviz.app.components.words import small_print
 from dpviz.app.session.ledger import describe_look
 from dpviz.app.state.values import CURATE
+from dpviz.release.verdict import verdict
 from dpviz.view.escape import markdown
 
 MOST_ROWS = 5000  # of a table
@@ -55,13 +56,18 @@ def show_beside(runs: Sequence[Any], evaluations: Sequence[Any], show: Callable[
 def end_receipt(what: Any) -> None:
     """Say what a run's budget buys in another currency, and show the small print of its receipt.
 
-    In Teach it has the time of the run, in Curate whether the truth was looked at.
+    In Teach it has the time of the run, and what the release says of itself, beside the chips, which the truth grades; in Curate whether
+    the truth was looked at.
     """
     release, receipt = what.release, what.release.receipt
     if receipt.converted is not None:
         alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
         st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
-    notes = [] if what.draft.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
+    notes = []
+    if what.draft.mode != CURATE:
+        notes.append(f"**Time**: {what.seconds:.2f} s on the server.")
+        if receipt.private:
+            notes.append(f"**Verdict**, from released numbers alone: {markdown(verdict(release).headline)} The chips are graded by the truth.")
     if what.account is not None:
         notes.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
     small_print(receipt, release.steps, release.approximate, notes)

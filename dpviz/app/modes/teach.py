@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.app.cards.unit import describe_left_out
 from dpviz.app.components.code import show_release_code
 from dpviz.app.components.drawers import ASK, MAP, NUMBERS, TEACH_ICONS, opened_drawer, show_drawer_icons
 from dpviz.app.components.panes import Chosen, load_deck, panes
@@ -111,6 +112,8 @@ def _show_result(page: FamilyPage, shown: ShownRuns, places: tuple[DeltaGenerato
         parts.contrasts()
         if not view.present:
             st.caption(_say_protected(page))
+        for note in () if first.draft.source == SAMPLE else describe_left_out(first.data.counts):  # of public data
+            st.caption(markdown(f"{note[:1].upper()}{note[1:]}"))
     with drawer:
         _fill_drawer(page, shown, parts, scene)
     page.state.write_address()

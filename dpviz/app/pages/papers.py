@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
+import pandas as pd
 import streamlit as st
 
+from dpviz.amounts import format_decimal
 from dpviz.app.components.words import show_table
 from dpviz.app.jobs.figure import FigureJob, make_figure_job, run_of
 from dpviz.app.jobs.job import STOPPING
@@ -26,6 +28,7 @@ from dpviz.view.escape import markdown
 _CONFIG, _ADDRESS, _CHANGED, _JOBS, _PAPER = "papers config", "papers address", "papers changed", "papers jobs", "papers paper"
 _REFUSED = "papers refused"
 _MOST_JOBS = 8
+_FEW_CASES, _CASES = 8, 330  # cases that are shown as a whole, and the height of more of them in pixels
 _MOST_NAMED = 5  # changed source files
 _PATIENCE, _TICK = 0.5, 1.0  # seconds that a start waits for the end, and between two refreshes
 _FEWEST_SEEDS, _MOST_SHOWN_SEEDS = 2, 50  # one seed has no interval
@@ -34,6 +37,7 @@ _ABOUT = "All data here are made up or public and all noise is seeded: nothing i
 _CUT = "A class has the smallest size of each figure, with its usual seeds. This link asks for more, and is shown within these limits."
 _ABOUT_VERDICTS = "Verdicts are about a run, and none is a verdict on the paper: what differs is said below."
 _DEMONSTRATION = "A demonstration on less data, which shows how the figure is made. The verdicts that count are those above."
+_LESS_DATA = ":gray-badge[Demonstration on less data]"
 _OLDER = ":orange-badge[:material/history: Before this version]"
 _HOW = (
     "Every claim becomes a number for each case, such as the ratio of two errors. Each seed gives it once more; the interval holds what"
@@ -204,10 +208,10 @@ def _choose_size(paper: Paper, figure: Figure, size: str, seeds: int) -> None:
 
 
 def _find_job(paper: Paper, figure: Figure, size: str, seeds: int) -> FigureJob | None:
-    """Return the run of what is chosen; a small one that was not made yet starts at once."""
+    """Return the run of what is chosen; a press starts one, but for a formula, of which nothing is random."""
     jobs: Results = st.session_state.setdefault(_JOBS, Results(_MOST_JOBS))
     key = (paper.key, figure.key, size, seeds)
-    if key not in jobs and size == next(iter(figure.sizes)) and seeds <= figure.sizes[size].seeds:
+    if key not in jobs and figure.exact:
         _start(paper, figure, size, seeds)
     return jobs.get(key)  # type: ignore[no-any-return]
 
@@ -255,7 +259,7 @@ def _show_run(run: Run, name: str) -> None:
     left, right = st.columns([2, 3], gap="medium")
     with left:
         for number, verdict in enumerate(run.verdicts):
-            _show_verdict(verdict, f"{name} {number}")
+            _show_verdict(verdict, f"{name} {number}", is_demonstration=run.is_demonstration)
     with right:
         if run.figure.explanation:
             st.markdown(markdown(run.figure.explanation))
@@ -271,21 +275,29 @@ def _show_claim(claim: Claim) -> None:
     st.markdown(f"**{whose}:** {markdown(claim.text)}")
 
 
-def _show_verdict(verdict: Verdict, name: str) -> None:
+def _show_verdict(verdict: Verdict, name: str, *, is_demonstration: bool) -> None:
     """Show a claim with its verdict as a large line, the number that decided, and every case."""
     color, icon = _LOOKS[verdict.answer]
     answer = f"{verdict.answer[:1].upper()}{verdict.answer[1:]}"
     with st.container(border=True, key=f"papers-claim-{name}"):
         _show_claim(verdict.claim)
-        st.markdown(f"### :{color}[:material/{icon}: {markdown(answer)}]")
+        st.markdown(f"### :{color}[:material/{icon}: {markdown(answer)}]{f' {_LESS_DATA}' if is_demonstration else ''}")
         st.markdown(markdown(verdict.finding if len(verdict.cases) == 1 else f"I{verdict.finding[1:]}"))
         st.caption(f"The claim needs a number {markdown(verdict.claim.need)}. {markdown(verdict.others)}")
         if verdict.reason:
             st.markdown(f"**Why:** {markdown(verdict.reason)}")
         if len(verdict.cases) > 1:
-            with st.expander(f"All {len(verdict.cases)} cases"):
-                names = {"case": "Case", "value": "Number", "low": "95 % from", "high": "95 % to"}
-                show_table(verdict.cases[list(names)].rename(columns=names), key=f"papers cases {name}")
+            height = _CASES if len(verdict.cases) > _FEW_CASES else "content"
+            with st.expander(f"All {len(verdict.cases)} cases"), st.container(height=height, border=False):
+                st.table(_list_cases(verdict))
+
+
+def _list_cases(verdict: Verdict) -> pd.DataFrame:
+    """Return the cases with their numbers as texts, which a narrow table wraps and does not cut."""
+    value, low, high = ([format_decimal(number, 3) for number in verdict.cases[name]] for name in ("value", "low", "high"))
+    intervals = [" to ".join(ends) for ends in zip(low, high, strict=True)]
+    names = pd.Index([markdown(case) for case in verdict.cases["case"]], name="Case")
+    return pd.DataFrame({"Number": value, "95 % interval": intervals}, index=names)
 
 
 def _downloads(run: Run, key: str) -> None:

@@ -41,7 +41,7 @@ _WORDS = (
     (r"pass copies=True", "tick “Count copies, too”"),
     (
         r"declare that everybody has exactly that many \(exactly=True\), or choose neighbours='add_remove'",
-        "switch on “Everybody has exactly that many”, or choose add_remove under “Neighbours”",
+        "switch on “Everybody has exactly that many”, in Whom or Data, or choose add_remove under “Neighbours”, in Method",
     ),
     (r"leave out the study area \(the mask of the domain\)", "let people be anywhere in the domain"),
     (r"contributions above 1, or distinct=True, need", "More than one record per person, or one per cell, needs"),

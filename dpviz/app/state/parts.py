@@ -165,11 +165,11 @@ class ChosenCategories(CategoriesKeys):
     def _checked_times(self, counted_by: str) -> CategoriesPart:
         if self.zone is None:
             raise SettingError("Choose the time zone, or say that the column has no times.")
-        ends = {"first": self.first, "last": self.last} if counted_by == MONTHS else {}
-        if None in ends.values():
+        first, last = (self.first, self.last) if counted_by == MONTHS else (None, None)
+        if counted_by == MONTHS and (first is None or last is None):
             raise SettingError("Type the first and the last month.")
         zone = None if self.zone == NO_ZONE else self.zone
-        return CategoriesPart(times=TIMES_OF[counted_by], zone=zone, other=self.other, **ends)
+        return CategoriesPart(times=TIMES_OF[counted_by], zone=zone, first=first, last=last, other=self.other)
 
 
 @dataclass(frozen=True, kw_only=True)

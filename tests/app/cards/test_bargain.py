@@ -62,6 +62,19 @@ def test_the_suggested_epsilon_makes_an_average_part_useful_and_one_above_the_ca
     assert "more than the cap leaves" not in " ".join(each.value for each in app.caption), "that was said of another size"
 
 
+def test_where_no_epsilon_within_the_cap_is_enough_a_press_takes_a_coarser_size_and_its_epsilon_or_says_what_helps():
+    app = say_how_many(points_app(TOWN | {"epsilon": "0.001"}), 2_000)
+    assert not [each for each in app.button if str(each.key).startswith("suggest level")], "no size is useful with this ε"
+    fine(button(app, "suggest epsilon").click().run())
+    assert "more than the cap leaves" in " ".join(each.value for each in app.caption)
+    fine(button(app, "suggest both").click().run())
+    assert bargain(app)[2] <= 40
+    app = say_how_many(points_app(TOWN | {"epsilon": "0.001"}), 1)
+    fine(button(app, "suggest epsilon").click().run())
+    fine(button(app, "suggest both").click().run())
+    assert "What helps is a larger cap" in " ".join(each.value for each in app.caption)
+
+
 @pytest.mark.parametrize("at", ["trips", "areas"])
 def test_every_family_says_it_once_the_number_is_said_and_never_before(at):
     app = good(pages_app(at, {"mode": "Curate"}))

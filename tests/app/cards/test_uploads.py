@@ -5,7 +5,7 @@ import shapely
 
 from tests.app.parts import page_with
 from tests.app.seen import captions, fine, good, labelled, missing, scenes, warnings
-from tests.app.start import JOURNEYS, pages_app, trips_uploaded
+from tests.app.start import JOURNEYS, areas_uploaded, pages_app, trips_uploaded
 from tests.app.walk import drop
 
 TRIPS, REGIONS = "Private: trips", "Public: regions"
@@ -68,6 +68,15 @@ class TestRoles:
         again = dropped(again, ("renamed.csv", regions), (name, JOURNEYS))
         assert answers(again) == [TRIPS, REGIONS]
         assert again.session_state["regions uploaded"][0] == "renamed.csv"
+
+    def test_a_file_of_regions_stays_listed_where_hexagons_are_chosen_and_can_be_removed(self):
+        app = areas_uploaded()
+        assert answers(app)[1] == REGIONS
+        good(app.segmented_control(key="areas regions kind").set_value("Squares").run())
+        assert answers(app)[1] == f"{REGIONS}, not used"
+        (remove,) = [each for each in app.button if str(each.key).startswith("remove areas areas regions ")]
+        good(remove.click().run())
+        assert len(answers(app)) == 1
 
     def test_a_public_file_with_a_column_of_persons_is_warned_of(self):
         app = dropped(trips_page(), ("trips.csv", JOURNEYS), ("cases.geojson", shapes(patient=[1, 2, 3])))

@@ -10,7 +10,7 @@ from zoneinfo import available_timezones
 
 import streamlit as st
 
-from dpviz.app.cards.cards import WHERE, Cards
+from dpviz.app.cards.cards import FILES, WHERE, Cards
 from dpviz.app.cards.uploads import Role, ask_for_file, kept_file, upload_types
 from dpviz.app.components.fields import Field, problem_with
 from dpviz.app.components.mechanism_controls import numbers_in
@@ -30,7 +30,7 @@ from dpviz.view.escape import markdown
 ROLE = "areas categories"  # beginning of the slots of the public file of values
 LEFT_OUT, OWN_SLOT = "Left out, and counted", "A slot of their own"
 _NO_TIMES = {HOURS: "hours from 0 to 23", WEEKDAYS: "English names of days", MONTHS: "months such as 2026-11"}
-_PLURALS = {"hour": "Hours", "weekday": "Weekdays", "month": "Months", "bin": "Bins", "value": "Values"}
+_SLOTS = {HOURS: "hour", WEEKDAYS: "weekday", MONTHS: "month", BINS: "bin", VALUES: "value"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +40,11 @@ class CountedBy:
     Attributes:
         part: the table of a configuration that declares the categories.
         categories: the public categories.
-        slot: the column of the records that says the slot.
         digest: identifies the public file of values; "" without one.
     """
 
     part: CategoriesPart
     categories: Categories
-    slot: str
     digest: str = ""
 
     @property
@@ -61,9 +59,14 @@ class CountedBy:
             most: the most records of one person; 1 where each record is its own person.
             per_slot: the most of them in each slot; None where each record is its own person.
         """
-        slot = self.categories.levels[-1]
+        slot = slot_word()
         records = f"all that one person did, at most {most:,} records and {per_slot:,} in each {slot}" if per_slot else "one record"
-        return f"Protects {records}. {_PLURALS.get(slot, 'Slots')} and regions are public."
+        return f"Protects {records}. {slot.capitalize()}s and regions are public."
+
+
+def slot_word() -> str:
+    """Return what a slot is called, such as "hour"; "" where the place alone counts."""
+    return _SLOTS[AREAS.draft.counted_by] if AREAS.draft.by_category else ""
 
 
 def file_of_values() -> Role:
@@ -85,8 +88,15 @@ def _take_file(name: str | None) -> None:
     AREAS.change(draft={"counted_by": VALUES, "categories": file})
 
 
-def choose_counted_by(cards: Cards, about: PointsFile, used: Sequence[str], key: str) -> CountedBy | None:
-    """Ask by what the records of a file are counted; None where it is the place alone, and while something is missing, which is said.
+def choose_counted_by() -> None:
+    """Ask by what records are counted beside the place."""
+    shown = widget_for("areas counted by", AREAS.draft.counted_by, _take_kind)
+    text = "In each region, records are counted by the hour, for instance. Every region has every hour, also where nobody was."
+    st.segmented_control("Counted by", COUNTED_BY, required=True, help=text, **shown)
+
+
+def declare_categories(cards: Cards, about: PointsFile, used: Sequence[str], key: str) -> CountedBy | None:
+    """Ask which slots there are, and for their column; None where the place alone counts, and while something is missing, which is said.
 
     Args:
         cards: say what is missing.
@@ -94,13 +104,10 @@ def choose_counted_by(cards: Cards, about: PointsFile, used: Sequence[str], key:
         used: its columns that say something else.
         key: ending of the keys of the widgets.
     """
+    if not AREAS.draft.by_category:
+        return None
+    slot = _choose_column(cards, about, [name for name in about.columns if name not in used], key)
     with cards.where if cards.curates else nullcontext():
-        shown = widget_for(f"areas counted by {key}", AREAS.draft.counted_by, _take_kind)
-        text = "In each region, records are counted by the hour, for instance. Every region has every hour, also where nobody was."
-        st.segmented_control("Counted by", COUNTED_BY, required=True, help=text, **shown)
-        if not AREAS.draft.by_category:
-            return None
-        slot = _choose_column(cards, about, [name for name in about.columns if name not in used], key)
         _choose_categories()
         _choose_others()
         return _declare(cards, slot)
@@ -129,7 +136,7 @@ def _choose_column(cards: Cards, about: PointsFile, columns: Sequence[str], key:
         **AREAS.widget("data", "slot", f"areas slot {by} {key}", show=lambda _: known),
     )
     if known is None:
-        cards.ask(WHERE, "Choose the column by which records are counted.")
+        cards.ask(FILES, "Choose the column by which records are counted, on the left.")
     return known
 
 
@@ -245,7 +252,7 @@ def _declare(cards: Cards, slot: str | None) -> CountedBy | None:
         cards.ask(WHERE, "Correct what records are counted by.")
         return None
     st.caption(describe_categories(categories))
-    return CountedBy(part=part, categories=categories, slot=slot, digest=said.digest)
+    return CountedBy(part=part, categories=categories, digest=said.digest)
 
 
 def describe_categories(categories: Categories) -> str:

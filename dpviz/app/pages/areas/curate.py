@@ -10,13 +10,16 @@ import streamlit as st
 from dpviz.app.cards.expected_errors import Coarser, Expected, Levels
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.modes.curate import choose_level, choose_map, show_declared_regions, show_map_to_drag
+from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.pages.areas.data import Declared
 from dpviz.app.pages.areas.level import asked_regions, change_level, choose_measure, make_settings, shown_level
 from dpviz.app.pages.areas.regions import asks_for_box, boxes_in_degrees, make_coarser_cells, take_dragged_box
+from dpviz.app.pages.areas.slots import counts_slots, name_shown, of_shown_slots, show_profile
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.pages.areas.tabs import NO_PLACES, show_figures, take_chosen
 from dpviz.app.session.cached import regions_on_map
 from dpviz.app.session.widgets import is_dark
+from dpviz.app.state.view import Pane
 from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.mechanisms.base import AnyLevel
@@ -24,7 +27,7 @@ from dpviz.publishing.simulated_errors import USEFUL, count_readable
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.cross_release import CrossRelease
 from dpviz.view.areas_canvas import declared_scene, released_scene
-from dpviz.view.areas_drawing import SHOWN_AREAS, draw_areas
+from dpviz.view.areas_drawing import SHOWN_AREAS, AreasMapSettings, draw_areas
 from dpviz.view.canvas import Scene
 from dpviz.view.declared_canvas import declared_scene as empty_scene
 
@@ -67,8 +70,7 @@ def show_declared(declared: Declared, expected: Expected | None, unit: str) -> N
             st.caption("The map of the regions is shown here once their file is chosen.")
         return
     on_map = regions_on_map(declared.regions.key, declared.regions) if declared.data is None else declared.data.on_map
-    level, error = (1, None) if expected is None else (expected.level, expected.error)
-    level = level[0] if isinstance(level, tuple) else level
+    level, error = (1, None) if expected is None else (expected.place, expected.error)
     scene = declared_scene(on_map, level, error, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
     if can_drag and scene is not None:
         _show_map_to_drag(scene)
@@ -90,24 +92,30 @@ def count_useful(release: AreaRelease, level: AnyLevel) -> int:
 
 
 def show_release(what: AreasDrawn, truths: Sequence[AreaEvaluation | None]) -> None:
-    """Show the map of a release with its controls, the key figures and the tabs."""
-    (evaluation,), level = truths, shown_level(what.release.regions)
+    """Show the map of a release with its controls, of counts by category the strip of slots, the key figures and the tabs."""
+    whole = ShownRuns(results={0: replace(what, evaluation=truths[0])}, panes=(Pane(),), fresh=True)
+    narrowed = of_shown_slots(whole)
+    what, part, level = narrowed.first, name_shown(whole), shown_level(what.release.regions)
+    evaluation = what.evaluation
     with st.container(horizontal=True, vertical_alignment="center"):
         choose_level(what.release.regions, level, "areas level", change_level)
         shown = choose_map(AREAS, SHOWN_AREAS) if evaluation is not None else SHOWN_AREAS[0]
         choose_measure(what.data)
-    _show_map(what, evaluation, level, shown)
+    _show_map(what, replace(make_settings(what.data, level), shown=shown, part=part))
+    if counts_slots(whole):
+        show_profile(whole, narrowed)
     with st.container(key="figures"):
-        show_figures([what], truths, level)
+        show_figures([what], [evaluation], level)
 
 
-def _show_map(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int, shown: str) -> None:
+def _show_map(what: AreasDrawn, settings: AreasMapSettings) -> None:
     """Show one map of the release; the truth only where it may be seen."""
+    level, evaluation = settings.level, what.evaluation
     if what.data.on_map.shapes(level) is None:
         st.caption(NO_PLACES)
         return
     truth = None if evaluation is None else evaluation.truth[level]
-    drawing = draw_areas(what.release, what.data.on_map, replace(make_settings(what.data, level), shown=shown), truth)
+    drawing = draw_areas(what.release, what.data.on_map, settings, truth)
     scene = released_scene(what.data.on_map, drawing, asked_regions(what.release.regions), dark=is_dark(), height=MAP_HEIGHT)
 
     def take(chosen: Chosen) -> None:

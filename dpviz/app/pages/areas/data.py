@@ -27,7 +27,7 @@ from dpviz.app.cards.regions_file import ask_for_regions, describe_regions
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
 from dpviz.app.cards.uploads import DropZone, Role, ask_for_file, kept_file, upload_types
-from dpviz.app.pages.areas.counted_by import ROLE, CountedBy, choose_counted_by, file_of_values
+from dpviz.app.pages.areas.counted_by import ROLE, CountedBy, choose_counted_by, declare_categories, file_of_values, slot_word
 from dpviz.app.pages.areas.regions import ROLE as REGIONS_ROLE
 from dpviz.app.pages.areas.regions import asks_for_box, choose_areas_regions, comes_from_file, part_of, region_files, role_of
 from dpviz.app.pages.areas.state import AREAS, AreasData
@@ -140,6 +140,7 @@ def _choose_files(cards: Cards) -> Declared:
             cards
         )
     regions = choose_areas_regions(cards)
+    choose_counted_by()
     about = "One row per record: coordinates, point geometries, or ids of the finest regions."
     chosen = choose_files(KIND, cards, lambda: _ask_for_upload(about))
     if chosen is not None and drop_extent(AREAS, "grid", unless=chosen.digest):
@@ -183,12 +184,12 @@ def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions | None, ca
     mode, key = AREAS.draft.mode, chosen.key
     take_columns(AREAS, chosen, _find_columns(chosen.about))
     options = {**dict(chosen.written), **_choose_columns(chosen.about, key, cards)}
-    by = choose_counted_by(cards, chosen.about, _columns_in(options), key)
-    options |= {} if by is None else {"slot": by.slot}
+    by = declare_categories(cards, chosen.about, _columns_in(options), key)
+    if AREAS.draft.by_category and (slot := AREAS.part("data", "slot")) is not None:
+        options["slot"] = slot
     used = _columns_in(options)
     columns = [name for name in chosen.about.columns if name not in used]
-    slot = "" if by is None else by.categories.levels[-1]
-    question = UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {key}", place="region", slot=slot)
+    question = UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {key}", place="region", slot=slot_word())
     unit = ask_whom(AREAS, question, chosen.about.person, cards)
     bad_rows = leave_out_bad_rows(AREAS, "an unknown region, or a missing or unreadable")
     declared = Declared(regions=regions, by=by, unit=unit)

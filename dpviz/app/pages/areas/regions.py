@@ -71,12 +71,13 @@ def choose_areas_regions(cards: Cards) -> cached.UploadedRegions | None:
 
 
 def region_files() -> list[Role]:
-    """Return what public files may be, by where the regions come from."""
+    """Return what public files may be, by where the regions come from; a file that was chosen for other regions stays listed."""
     draft = AREAS.draft
-    if comes_from_file():
-        return [Role(slot=ROLE, words="Public: regions", digest=draft.regions.digest, named=draft.regions.file)]
+    regions = Role(slot=ROLE, words="Public: regions", digest=draft.regions.digest, named=draft.regions.file)
     outline = Role(slot=_OUTLINE, words="Public: what hexagons cover", named=draft.outline, when_chosen=_take_outline)
-    return [outline] if draft.regions_from == HEXAGONS else []
+    used = {A_FILE: [regions], HEXAGONS: [outline]}.get(draft.regions_from, [])
+    others = [role for role in (regions, outline) if role not in used and role.kept is not None]
+    return [*used, *(replace(role, words=f"{role.words}, not used", named=None) for role in others)]
 
 
 def role_of(regions: cached.UploadedRegions) -> str | None:

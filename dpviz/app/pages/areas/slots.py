@@ -46,7 +46,7 @@ def name_shown(shown: ShownRuns) -> str:
 
 
 def of_shown_slots(shown: ShownRuns) -> ShownRuns:
-    """Return the runs as they are in the slots that are shown: releases of the regions alone, compared with the truth."""
+    """Return the runs as they are in the slots that are shown: releases of the regions alone, compared with the truth if they were."""
     slots = shown_slots(shown)
     if slots is None:
         return shown
@@ -57,7 +57,8 @@ def of_shown_slots(shown: ShownRuns) -> ShownRuns:
 def _narrow(what: AreasDrawn, slots: tuple[str, ...]) -> AreasDrawn:
     release: Any = what.release
     alone: AreaRelease = release.in_slots(slots)
-    return replace(what, release=alone, evaluation=evaluate_areas(alone, what.data.counts.in_slots(slots)))
+    evaluation = None if what.evaluation is None else evaluate_areas(alone, what.data.counts.in_slots(slots))
+    return replace(what, release=alone, evaluation=evaluation)
 
 
 def show_profile(shown: ShownRuns, narrowed: ShownRuns) -> None:
@@ -74,8 +75,10 @@ def show_profile(shown: ShownRuns, narrowed: ShownRuns) -> None:
     ids, of_level, name = _find_asked(what)
     counts, lows, highs, _ = release.profile(ids, level=of_level, slot_level=level)
     nodes = release.hierarchy.starts[of_level] + release.regions.find(ids, of_level)
-    true = what.data.counts.cross_counts()[nodes][:, release.slot_hierarchy.at_depth(level)].sum(axis=0)
-    numbers = zip(list_groups(categories, level), counts.tolist(), lows.tolist(), highs.tolist(), true.tolist(), strict=True)
+    true: list[int | None] = [None] * len(counts)
+    if what.evaluation is not None:
+        true = what.data.counts.cross_counts()[nodes][:, release.slot_hierarchy.at_depth(level)].sum(axis=0).tolist()
+    numbers = zip(list_groups(categories, level), counts.tolist(), lows.tolist(), highs.tolist(), true, strict=True)
     profile(
         [
             Bar(name=group[0], first=group[1], last=group[2], count=count, low=low, high=high, true=truth)
@@ -104,8 +107,9 @@ def _find_asked(what: AreasDrawn) -> tuple[list[str], int, str]:
 
 
 def _describe(what: AreasDrawn, ids: list[str], level: int, name: str, slots: str) -> str:
-    """Write the released count of regions in the slots that are shown, with its interval and the truth."""
+    """Write the released count of regions in the slots that are shown, with its interval, and the truth where it may be seen."""
     (count,), (low,), (high,) = what.release.answer([ids], level=level), *what.release.answer_interval([ids], level=level)
-    true = what.compared.truth[level][what.release.regions.find(ids, level)].sum()
     where = f"{slots} in {name}" if slots else name
-    return f"{where[:1].upper()}{where[1:]}: {count:,.0f} {what.data.unit}, 95 % interval {low:,.0f} to {high:,.0f}, true {true:,}"
+    said = f"{where[:1].upper()}{where[1:]}: {count:,.0f} {what.data.unit}, 95 % interval {low:,.0f} to {high:,.0f}"
+    truth = what.evaluation
+    return said if truth is None else f"{said}, true {truth.truth[level][what.release.regions.find(ids, level)].sum():,}"

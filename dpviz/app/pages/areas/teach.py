@@ -54,7 +54,7 @@ def make_teach(shown: ShownRuns) -> TeachParts:
     first: AreasDrawn = shown.first
     regions = first.data.counts.regions
     level = shown_level(regions)
-    rail = make_rail(shown, level, slots)
+    rail = make_rail(shown, level, slots, part)
     scene, drawings = None, list[Any]()
     if first.data.on_map.shapes(level) is not None:
         scene, drawings = make_slot_scene(whole, rail.sentence, _stamp(first)) if by_slot else _make_scene(shown, rail.sentence, part)
@@ -109,7 +109,7 @@ def _choose_view(what: AreasDrawn, part: str) -> AreasMapSettings:
     """Choose the settings that all maps share; scales are those of the public counts, those of errors are kept."""
     view = replace(make_settings(what.data, shown_level(what.data.counts.regions)), raw=AREAS.view.raw, part=part)
     tops = choose_tops(what.release, view, what.compared.truth[view.level])
-    name = " ".join(filter(None, (f"error {view.level} {MEASURES.index(shown_measure(what.data))}", part)))
+    name = f"error {view.level} {MEASURES.index(shown_measure(what.data))}"
     return replace(view, tops=replace(tops, error=keep_error_tops(AREAS, {name: tops.error})[name]))
 
 

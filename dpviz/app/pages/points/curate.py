@@ -53,7 +53,7 @@ def list_levels(points: PointCounts) -> Levels:
 @st.fragment
 def show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
     """Show the declared domain on land, with the expected error of its squares; a box that is dragged declares the domain."""
-    squares = None if expected is None else ExpectedSquares(level=expected.level, error=expected.error, guess=expected.guess)
+    squares = None if expected is None else ExpectedSquares(level=expected.place, error=expected.error, guess=expected.guess)
     boxes, outline = list(declared.boxes), declared.outline
     scene = declared_scene(declared.domain, squares, boxes, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT, outline=outline)
     show_map_to_drag(POINTS, scene, _DECLARED_MAP, _take_box)

@@ -50,7 +50,7 @@ def show_declared(declared: Declared, expected: Expected | None, unit: str) -> N
     frames = declared.regions
     digest = tuple(frame.key for frame in frames)
     bounds = cached.declared_bounds(digest, frames)
-    level = cached.declared_level(digest, frames, 1 if expected is None else expected.level)
+    level = cached.declared_level(digest, frames, 1 if expected is None else expected.place)
     error, scene = None if expected is None else expected.error, None
     if bounds is not None and level is not None:
         scene = regions_scene(level, bounds, error, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
