@@ -6,6 +6,7 @@ import pandas as pd
 from dpviz.data.areas import AreaCounts
 from dpviz.space.categories import Categories
 from dpviz.space.regions import Regions
+from dpviz.space.summed import Summed
 from tests.area_cases import membership
 from tests.trip_cases import random_regions
 
@@ -41,3 +42,11 @@ def table_of(areas: AreaCounts) -> pd.DataFrame:
     """One row per record: region, slot."""
     regions, slots = areas.regions.ids_of(areas.regions.depth), areas.categories.ids_of(areas.categories.depth)
     return pd.DataFrame({"region": np.repeat(regions[areas.leaf], areas.count), "slot": np.repeat(slots[areas.slot], areas.count)})
+
+
+def values_of_people(seed: int = 1) -> AreaCounts:
+    """Values from 0 to 20, of which a few lie beyond these bounds, over uneven regions of two levels."""
+    rng = np.random.default_rng(seed)
+    regions = random_regions(rng, 2, 4)
+    people = pd.DataFrame({"region": rng.choice(regions.ids_of(2), 400), "value": rng.normal(8, 5, 400)})
+    return AreaCounts.from_table(people, regions=regions, categories=Summed(low=0, high=20), slot="value", count="none")

@@ -10,13 +10,17 @@ from dpviz.amounts import MISSING, format_count, format_decimal
 from dpviz.arrays import Floats
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.cross_release import CrossRelease
+from dpviz.release.mean_release import MeanRelease
 from dpviz.release.tables import AREAS_TABLE, format_level
+from dpviz.release.verdict import judge_pairs
 from dpviz.view.report_numbers import Example, make_example, write_sum_snippet
 
 Facts = dict[str, Any]
 
 _JOINED = "\N{NO-BREAK SPACE}"
 _LARGEST = 10  # regions that the report lists
+_MOST_MEANS = 60  # regions whose means the report lists
 _FIXED = (0.0, 0.25, 0.5, 0.75, 1.0)  # positions in the list of regions, fixed in advance, so that no count decides which one is shown
 
 
@@ -54,6 +58,41 @@ def list_fitness(release: AreaRelease) -> list[Facts]:
             "relative": f"{format_decimal(row['relative'], 3)} %" if np.isfinite(row["relative"]) else "–",
             "narrow": f"{row['narrow']:.0f} %",
             "grade": row["grade"],
+        }
+        for row in rows
+    ]
+
+
+def list_pairs(release: AreaRelease) -> list[Facts]:
+    """Make one row per pair of a level of regions and a level of slots: texts for readers; none of a release of regions alone."""
+    if not isinstance(release, CrossRelease):
+        return []
+    return [
+        {
+            "name": judged.name,
+            "numbers": format_count(judged.parts),
+            "mean": format_decimal(judged.mean, 3),
+            "stddev": format_decimal(judged.stddev, 3),
+            "grade": judged.grade,
+        }
+        for (_, slot), judged in judge_pairs(release).items()
+        if slot
+    ]
+
+
+def list_means(release: AreaRelease) -> list[Facts]:
+    """Make one row per region of the finest level that is short enough to be read, and of the whole: count, mean and interval as texts."""
+    if not isinstance(release, MeanRelease):
+        return []
+    sizes = {level: release.regions.size(level) for level in range(1, release.regions.depth + 1)}
+    shown = max((level for level, size in sizes.items() if size <= _MOST_MEANS), default=0)
+    rows = [row for level in sorted({0, shown}) for row in release.means(level).to_dict("records")]
+    return [
+        {
+            "name": row["name"],
+            "count": format_decimal(max(row["count"], 0.0), 3),
+            "mean": MISSING if np.isnan(row["mean"]) else format_decimal(row["mean"], 4),
+            "interval": f"{format_decimal(row['mean_low'], 4)}{_JOINED}to{_JOINED}{format_decimal(row['mean_high'], 4)}",
         }
         for row in rows
     ]

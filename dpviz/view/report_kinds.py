@@ -14,7 +14,7 @@ from dpviz.release.trip_release import TripRelease
 from dpviz.space.denominators import describe_rate
 from dpviz.space.interpolate import UNIFORM
 from dpviz.space.region_builders import H3Cells
-from dpviz.view.report_areas import list_area_examples, list_fitness, list_largest_regions, write_areas_snippet
+from dpviz.view.report_areas import list_area_examples, list_fitness, list_largest_regions, list_means, list_pairs, write_areas_snippet
 from dpviz.view.report_maps import draw_areas, draw_points, draw_trips
 from dpviz.view.report_numbers import (
     find_rest_side,
@@ -120,6 +120,8 @@ def _make_area_values(release: AreaRelease) -> Facts:
         "pictures": pictures,
         "looks": pictures[0].looks if pictures else None,
         "fitness": list_fitness(release),
+        "pairs": list_pairs(release),
+        "means": list_means(release),
         "simultaneous": release.numbers,
         "examples": list_area_examples(release),
         "largest": list_largest_regions(release),

@@ -15,6 +15,7 @@ import pytest
 from dpviz.errors import RefusedError
 from dpviz.mechanisms import (
     MECHANISMS,
+    CrossTree,
     ExactKdtree,
     FittedTree,
     FlatAreas,
@@ -35,6 +36,7 @@ from dpviz.release.verdict import verdict
 from dpviz.samples.points import load_point_sample
 from dpviz.view.report import report_html
 from tests.area_cases import records_of
+from tests.cross_cases import cross_records, values_of_people
 from tests.release_cases import (
     WORDS,
     area_release,
@@ -114,6 +116,8 @@ CASES = {
     **{f"areas, {key}": lambda row=row: pure(row(), areas_on(regions_with_shapes())) for key, row in MECHANISMS.of("areas").items()},
     "areas, hidden": lambda: hidden_release(),
     "areas, non-negative": lambda: pure(RegionTree(nonnegative=True), areas_on(regions_with_shapes()), "1/20"),
+    "areas by hour": lambda: pure(CrossTree(), cross_records()),
+    "areas, means": lambda: pure(CrossTree(), values_of_people()),
     "areas without places": lambda: pure(FlatAreas(), records_of(0)),
 }
 
@@ -421,3 +425,14 @@ def test_areas_have_a_map_and_a_row_of_fitness_per_level_and_intervals_of_the_la
     assert "A number that is missing" in hidden.text
     assert "below zero" not in hidden.text
     assert not page_of(CASES["areas without places"]()).all("svg", "map")
+
+
+def test_counts_by_category_have_a_row_per_pair_of_levels_and_means_one_per_region():
+    release = CASES["areas by hour"]()
+    text = page_of(release).text
+    assert all(f"{release.name_pair(pair)} " in text for pair in ((0, 1), (1, 2), (2, 2)))
+    means = CASES["areas, means"]()
+    text = page_of(means).text
+    assert "The bounds of the values and their grid" in text
+    assert f"{means.means(0)['mean'][0]:.4g}"[:4] in text
+    assert all(name in text for name in means.regions.names_of(2))

@@ -38,7 +38,7 @@ _HELP = (
 _WEIGHTS = (
     "One per level, the whole first; 0 for a level that is not measured, but not for the finest. Shares that add up to 1, or whole numbers."
 )
-_PUBLIC_SLOTS = "the categories and their levels"
+_PUBLIC_SLOTS, _PUBLIC_BOUNDS = "the categories and their levels", "the bounds of the values and their grid"
 _PER_SLOT = "Of one person at most {most:,} records count in all, and at most {per_slot:,} in each slot, over all regions."
 _SUMS = (
     "The values between {low:,.15g} and {high:,.15g} are added up in steps of {step:.15g}. A record adds {steps:,} steps to its two slots"
@@ -124,11 +124,9 @@ class CrossTree(AreaMechanism):
         spread = ProductSpread.of_noise(places, slots, noise)
         unbiased = fit_product(spread.places, spread.slots, noisy)
         count = make_lean(places, slots, unbiased, spread.of_nodes()) if self.lean else unbiased
-        bound = () if areas.per_slot is None else (_PER_SLOT.format(most=areas.contributions, per_slot=areas.per_slot),)
-        if isinstance(categories, Summed):
-            bound = (_SUMS.format(low=categories.low, high=categories.high, step=categories.step, steps=areas.per_record),)
-        public_total = (SAME_NUMBER,) if self.neighbours == BOUNDED else ()
         kind: Any = MeanRelease if isinstance(categories, Summed) else CrossRelease
+        public_slots, notes = _describe_slots(areas)
+        public_total = (SAME_NUMBER,) if self.neighbours == BOUNDED else ()
         return kind(
             regions=areas.regions,
             categories=categories,
@@ -140,7 +138,7 @@ class CrossTree(AreaMechanism):
             cross_noisy=noisy,
             cross_unbiased=unbiased if self.lean else None,
             cross_count=count,
-            **self.release_facts(run.receipt((*PUBLIC_REGIONS, _PUBLIC_SLOTS, *public_total), (*run.notes, *bound)), run.entropy),
+            **self.release_facts(run.receipt((*PUBLIC_REGIONS, public_slots, *public_total), (*run.notes, *notes)), run.entropy),
             steps=("least squares", *(("lean counts",) if self.lean else ())),
             approximate=_BIASED if self.lean else None,
         )
@@ -214,6 +212,14 @@ class CrossTree(AreaMechanism):
         """List the noise that a release of any counts would have on each pair of levels; arguments and errors as for `expected_errors`."""
         release = self.release_nothing(frame, budget, contributions, per_slot)
         return self.pair_errors(release) if isinstance(release, CrossRelease) else []
+
+
+def _describe_slots(areas: AreaCounts) -> tuple[str, tuple[str, ...]]:
+    """Return what is public of the slots of some counts, and what the receipt notes of them."""
+    if isinstance(areas.categories, Summed):
+        bounds = {"low": areas.categories.low, "high": areas.categories.high, "step": areas.categories.step}
+        return _PUBLIC_BOUNDS, (_SUMS.format(**bounds, steps=areas.per_record),)
+    return _PUBLIC_SLOTS, () if areas.per_slot is None else (_PER_SLOT.format(most=areas.contributions, per_slot=areas.per_slot),)
 
 
 def _most_in_category(per_slot: int | None, categories: Categories, level: int) -> int | None:
