@@ -570,6 +570,7 @@ class TestBundle:
     def test_paying_twice_needs_a_second_choice(self):
         app = fine(press_draw(points_app(CURATE)))
         assert app.button(key="draw").disabled
+        assert "one release counts groups by category" in captions(app), "another group is no second payment"
         fine(ready_to_pay(app).button(key="draw").click().run())
         assert len(entries()) == 2
         assert app.button(key="draw").disabled, "a third one is asked for again"

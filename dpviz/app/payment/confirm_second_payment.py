@@ -7,6 +7,11 @@ import streamlit as st
 from dpviz.app.payment.paid_list import find_kept
 from dpviz.privacy.accounts import Account
 
+_GROUPS = (
+    "If this file has another group than the last one, such as the other sex: on *Areas*, one release counts groups by category, each with"
+    " all of its ε, and they add up."
+)
+
 
 def choose_again(account: Account) -> bool:
     """Ask whether another release is paid for; True at once for a dataset that nothing was paid for yet."""
@@ -18,6 +23,7 @@ def choose_again(account: Account) -> bool:
             "1 release of these data is paid for and waits" if waiting == 1 else f"{waiting:,} releases of these data are paid for and wait"
         )
         st.caption(f"{text} on this computer: it can be published without paying again, under *How good*.")
+    st.caption(_GROUPS)
     made = "one release of these data was" if account.draws == 1 else f"{account.draws:,} releases of these data were"
     return st.checkbox(f"Pay once more, for another release: {made} paid for before", key=_key(account))
 
