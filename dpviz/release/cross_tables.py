@@ -152,7 +152,7 @@ def rebuild_cross_release(stated: Slots, places: dict[str, Any], tables: dict[st
     for pair in stated.pairs:
         noise[pair.level, pair.slot_level] = np.inf if pair.variance is None else pair.variance
     is_biased = places["approximate"] is not None
-    kind: Any = MeanRelease if isinstance(categories, Summed) else CrossRelease
+    kind: type[CrossRelease] = MeanRelease if isinstance(categories, Summed) else CrossRelease
     return kind(
         **places | {"spread": ProductSpread.of_noise(hierarchy, slots, noise), "unbiased": places["unbiased"] if is_biased else None},
         categories=categories,

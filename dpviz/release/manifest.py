@@ -260,14 +260,15 @@ def describe_area_contents(release: AreaRelease, shared: Table) -> facts.AreaCon
 def _describe_slots(release: CrossRelease) -> facts.Slots:
     categories, noise = release.categories, release.spread.noise
     _refuse_lone_surrogates(*categories.ids, *categories.names, categories.levels)
-    bounds = {"edges": (categories.low, categories.high), "step": categories.step} if isinstance(categories, Summed) else {}
+    summed = categories if isinstance(categories, Summed) else None
     variances = ((pair, float(noise[pair]) if _is_measured(release, pair) else None) for pair in np.ndindex(noise.shape))
     return facts.Slots(
         levels=categories.levels,
         read_as=cast("Any", categories.read_as),
         zone=categories.zone,
         other=categories.other,
-        **{"edges": categories.edges, **bounds},
+        edges=categories.edges if summed is None else (summed.low, summed.high),
+        step=None if summed is None else summed.step,
         pairs=tuple(facts.PairLevel(level=pair[0], slot_level=pair[1], variance=variance) for pair, variance in variances),
     )
 

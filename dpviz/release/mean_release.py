@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpviz.arrays import Floats
+from dpviz.arrays import Floats, Integers
 from dpviz.release.base import Level, Rows
 from dpviz.release.cross_release import CrossRelease
 from dpviz.release.intervals import STDDEVS, half_widths
@@ -90,7 +90,7 @@ class MeanRelease(CrossRelease):
         """Return the (n,) variances of weighted sums of the slots of all regions."""
         return self.spread.with_slots_weighed(of_slots).variances(self.hierarchy)
 
-    def _mean_ends(self, nodes: slice) -> tuple[Floats, Floats]:
+    def _mean_ends(self, nodes: Integers) -> tuple[Floats, Floats]:
         """Return the (k,) lower and (k,) upper ends of intervals of means.
 
         Let A be the estimate of the slot "high", N that of both, and p = (mean - L) / (U - L). The error of A - p N has the variance

@@ -106,6 +106,7 @@ class Summed(Categories):
         A count is cut to 2**60 by the number of places, which depends on public facts alone. A cell has at most 10**9 records of less than
         2**16 steps, and a place less than 2**16 + 1 cells, so that no sum wraps around before.
         """
-        for slot, steps in enumerate((self.per_record - entries.astype(np.int64), entries)):
+        above = entries.astype(np.int64)
+        for slot, steps in enumerate((self.per_record - above, above)):
             np.add.at(table[:, slot], places, steps * records)
         np.minimum(table, MOST_SUM // len(table), out=table)

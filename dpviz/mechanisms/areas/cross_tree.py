@@ -124,7 +124,7 @@ class CrossTree(AreaMechanism):
         spread = ProductSpread.of_noise(places, slots, noise)
         unbiased = fit_product(spread.places, spread.slots, noisy)
         count = make_lean(places, slots, unbiased, spread.of_nodes()) if self.lean else unbiased
-        kind: Any = MeanRelease if isinstance(categories, Summed) else CrossRelease
+        kind: type[CrossRelease] = MeanRelease if isinstance(categories, Summed) else CrossRelease
         public_slots, notes = _describe_slots(areas)
         public_total = (SAME_NUMBER,) if self.neighbours == BOUNDED else ()
         return kind(
