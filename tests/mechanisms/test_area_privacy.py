@@ -11,8 +11,10 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms import MECHANISMS, CrossTree, FlatAreas, RegionTree
 from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.areas import cross_tree
@@ -23,6 +25,7 @@ from dpviz.privacy.audit import AuditPlan, audit_neighbours
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.exact_accounting import certified_delta
+from dpviz.space.summed import Summed
 from tests.area_cases import areas_of
 from tests.cross_cases import categories_like, cross_of
 from tests.laws import SEEDED, bins, gaussian_below, laplace_below, p_value
@@ -252,3 +255,42 @@ def test_made_up_neighbours_of_the_audit_differ_by_one_unit():
             assert np.abs(difference).sum() == len(pair.leaves) * (1 + moved)
             assert Counter(np.repeat(np.arange(len(difference)), np.maximum(difference, 0)).tolist()) == Counter(pair.leaves)
         assert pair.words
+
+
+AT_BOUNDS, ACROSS, BEYOND = [(0, 0), (2, 7)], [(0, 7), (1, 7)], [(0, 7), (0, 900)]
+"""A person's two values (place, value) between 0 and 7: at both bounds, both at the upper one, and one of them far beyond it."""
+
+
+@PURE
+@pytest.mark.parametrize("values", [AT_BOUNDS, ACROSS, BEYOND])
+def test_a_persons_values_cost_the_budget_and_no_more(monkeypatch, values, gaussian):
+    budget = RHO if gaussian else EPSILON
+    apart = gaussian and values != BEYOND  # in two places, or in two slots: their squares are less than that of both in one
+    assert (cost_of_values(monkeypatch, values, gaussian=gaussian) < budget) is apart
+    if not apart:
+        assert cost_of_values(monkeypatch, values, gaussian=gaussian) == budget
+
+
+def cost_of_values(monkeypatch, values, *, gaussian):
+    """The exact loss of the values of a person, who is removed."""
+    regions, summed = from_parents([[0, 0], [0, 1, 1]]), Summed(low=0, high=7)
+    places = regions.ids_of(2)
+    others = [(place, value) for place in range(3) for value in (1, 4)]
+    one, other = (
+        AreaCounts.from_table(
+            pd.DataFrame({"region": [places[place] for place, _ in rows], "v": [value for _, value in rows]}),
+            regions=regions,
+            categories=summed,
+            slot="v",
+            count="none",
+        ).of_persons(2)
+        for rows in (others + values, others)
+    )
+    mechanism = CrossTree(split="custom", weights=(0, 0, 1))
+    return loss(monkeypatch, mechanism, one, other, ZcdpBudget(RHO) if gaussian else PureBudget(EPSILON))
+
+
+def test_a_value_that_is_taken_for_one_record_is_found(monkeypatch):
+    total = property(lambda sensitivity: sensitivity.contributions * sensitivity.changes)
+    monkeypatch.setattr(Sensitivity, "total", total)
+    assert cost_of_values(monkeypatch, BEYOND, gaussian=False) == 7 * EPSILON
