@@ -37,7 +37,9 @@ class Actions:
         self.note(f"a file {Path(path).name}")
 
     def put(self, path):
-        self.page.locator("[class*=dropped] input[type=file]").set_input_files(path)
+        zone = self.page.locator("[class*=dropped] input[type=file]")
+        until(lambda: zone.count() == 1, "one drop zone: the one before has gone")
+        zone.set_input_files(path)
         self.page.locator("[class*=st-key-card-files]").get_by_text(Path(path).name, exact=True).wait_for(state="attached")
         self.rest()
 

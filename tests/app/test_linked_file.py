@@ -44,7 +44,9 @@ def test_a_link_asks_for_its_file_in_the_words_of_its_author_and_shows_no_sample
 def test_a_link_to_files_of_areas_asks_for_both():
     link = {"file": "visits.csv", "regions": "*tracts*.zip"}
     app = fine(pages_app("areas", link))
-    assert warnings(app).startswith("The link says that its data are in “visits.csv” and the regions are in “*tracts*.zip”: choose these files")
+    assert warnings(app).startswith(
+        "The link says that its data are in “visits.csv” and the regions are in “*tracts*.zip”: choose these files"
+    )
     assert any("Choose \\*tracts\\*" in each.value for each in app.caption)
     assert {name: query_of(app)[name] for name in link} == link
 

@@ -137,7 +137,7 @@ def test_a_link_to_files_asks_for_those_of_regions_too(kind):
     asking = ask_for_files_of_link(usual_page(kind), read_linked_files(kind, files)).draft
     assert (asking.uploaded.path, asking.regions.file, asking.regions.digest) == ("a.csv", "b.geojson", "")
     assert (asking.destinations.file if kind is TRIPS else asking.destinations) == files.get("destinations")
-    assert "“a.csv”" in describe_linked_files(files) and "in “b.geojson”" in describe_linked_files(files)
+    assert "“a.csv” and the regions are in “b.geojson”" in describe_linked_files(files).replace(",", " and", 1)
     assert read_linked_files(kind, {"regions": "b.geojson"}) == {}, "regions of no data"
 
 
