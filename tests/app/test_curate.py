@@ -491,7 +491,9 @@ class TestRegionsMap:
 
     def test_a_person_of_several_trips_is_offered_neighbours_that_fit_and_none_is_chosen(self):
         app = protect(trips_uploaded(unit=None), "rider", 3)
-        assert "switch on “Everybody has exactly that many”, in Whom or Data, or choose add_remove under “Neighbours”, in Method" in errors(app)
+        assert "switch on “Everybody has exactly that many”, in Whom or Data, or choose add_remove under “Neighbours”, in Method" in errors(
+            app
+        )
         assert app.session_state["trips config"].draft.build().neighbours == "bounded"
         good(app.button(key="take add_remove").click().run())
         assert app.session_state["trips config"].draft.build().neighbours == "add_remove"

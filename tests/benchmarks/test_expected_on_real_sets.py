@@ -106,7 +106,9 @@ def test_no_more_than_twice_as_many_regions_are_said_to_be_useful_as_are(name):
     for epsilon in ("1/1000", "1/100", "1/10", "1"):
         budget = dv.PureBudget(epsilon)
         said = {
-            spread: dv.expected_errors(mechanism, areas.regions, budget, records=total, spread=spread).by_level.set_index("level")["useful"][finest]
+            spread: dv.expected_errors(mechanism, areas.regions, budget, records=total, spread=spread).by_level.set_index("level")[
+                "useful"
+            ][finest]
             for spread in (EVEN, TOWNS)
         }
         error = mechanism.release(areas, budget, dv.Entropy.seeded(4)).stddev(finest)

@@ -174,7 +174,9 @@ def _suggest(page: FamilyState, bargain: Bargain) -> None:
     text, problem = st.session_state.get(_slot(page), ("", ""))
     if text == bargain.shown.text:  # it is said of this bargain alone
         st.caption(f":orange[{markdown(problem)}]")
-        st.button("Suggest a size and ε", key=f"suggest both {page.key}", on_click=carry_out(lambda: _try(page, bargain, bargain.take_both)))
+        st.button(
+            "Suggest a size and ε", key=f"suggest both {page.key}", on_click=carry_out(lambda: _try(page, bargain, bargain.take_both))
+        )
 
 
 def _try(page: FamilyState, bargain: Bargain, take: Callable[[], object]) -> None:

@@ -67,7 +67,9 @@ def end_receipt(what: Any) -> None:
     if what.draft.mode != CURATE:
         notes.append(f"**Time**: {what.seconds:.2f} s on the server.")
         if receipt.private:
-            notes.append(f"**Verdict**, from released numbers alone: {markdown(verdict(release).headline)} The chips are graded by the truth.")
+            notes.append(
+                f"**Verdict**, from released numbers alone: {markdown(verdict(release).headline)} The chips are graded by the truth."
+            )
     if what.account is not None:
         notes.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
     small_print(receipt, release.steps, release.approximate, notes)
