@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,17 @@ class MeanRelease(CrossRelease):
     def __repr__(self) -> str:
         size, finest = self.regions.size(self.regions.depth), self.regions.levels[-1]
         return f"MeanRelease({self.mechanism}, {size:,} {finest}, {self.categories!r}{self._stamp})"
+
+    def to_frame(self, level: Any = None) -> Any:
+        """Make a table as `CrossRelease.to_frame` does; of a level's regions also with sum, mean, mean_low and mean_high of `means`."""
+        frame = super().to_frame(level)
+        if isinstance(level, tuple):
+            return frame
+        means = self.means(level)[["sum", "mean", "mean_low", "mean_high"]]
+        position = list(frame.columns).index("geometry")
+        for number, name in enumerate(means):
+            frame.insert(position + number, name, means[name].to_numpy())
+        return frame
 
     def means(self, level: Level | None = None) -> pd.DataFrame:
         """Make a table of the sums and means of a level's regions.

@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from dpviz.amounts import format_count, format_decimal, format_signed
+from dpviz.amounts import MISSING, format_count, format_decimal, format_signed
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError, check_choice
 from dpviz.evaluation.metrics import presence_errors
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.mean_release import MeanRelease
 from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
@@ -277,7 +278,8 @@ def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers |
     """Write for each region its name, its released count with both intervals, its rate, and the true count if given."""
     level, unit = view.level, deck(view.unit)
     columns = (shown_counts(release, replace(view, raw=False)), *release.interval(level), *release.interval(level, joint=True))
-    rows = zip(*(column.tolist() for column in columns), _write_rates(release, view), strict=True)
+    more = map("".join, zip(_write_rates(release, view), _write_means(release, view), strict=True))
+    rows = zip(*(column.tolist() for column in columns), more, strict=True)
     measured = [""] * release.regions.size(level)
     if view.raw:
         noisy = release.noisy[release.nodes(level)].tolist()
@@ -312,6 +314,17 @@ def _write_rates(release: AreaRelease, view: AreasMapSettings) -> list[str]:
     return [
         f"\n{format_decimal(rate)} {words} (95 %: {format_decimal(low)} to {format_decimal(high)})" if np.isfinite(rate) else ""
         for rate, low, high in zip(*(column.tolist() for column in rates), strict=True)
+    ]
+
+
+def _write_means(release: AreaRelease, view: AreasMapSettings) -> list[str]:
+    """Write for each region the mean of its values with its interval, as a line of its own; "" where none were added up."""
+    if not isinstance(release, MeanRelease):
+        return [""] * release.regions.size(view.level)
+    rows = release.means(view.level)[["mean", "mean_low", "mean_high"]].itertuples(index=False)
+    return [
+        f"\nmean {format_decimal(mean) if np.isfinite(mean) else MISSING} (95 %: {format_decimal(low)} to {format_decimal(high)})"
+        for mean, low, high in rows
     ]
 
 

@@ -60,7 +60,7 @@ def test_visits_of_persons_by_hour_are_counted_paid_for_and_shown():
     assert re.search(r"About 4 regions of 4 at tract with a readable profile by hour, 4 by part of day, if records lie evenly", texts(app))
     app = fine(press_draw(app))
     release, counts = newest(app, "areas drawn Curate").release, newest(app, "areas drawn Curate").data.counts
-    assert (release.mechanism, counts.contributions, counts.per_slot, counts.slots) == ("cross_tree", 4, 1, 24)
+    assert (release.mechanism, counts.contributions, counts.per_slot, counts.entries) == ("cross_tree", 4, 1, 24)
     assert counts.count.sum() == 2800
     assert re.search(r"You expected about 4 regions of 4 at tract with a readable profile .*? The release has \d\.", texts(app))
 
@@ -195,3 +195,21 @@ def test_as_many_profiles_are_readable_as_were_expected_of_such_data(epsilon, pa
     release = dv.CrossTree().release(drawn, budget, dv.Entropy.seeded(11))
     expected, has = table.loc[pair, "readable"], count_useful(release, pair)
     assert abs(expected - has) <= 3 or 1 / 1.5 <= has / expected <= 1.5
+
+
+def test_sums_and_means_between_bounds_are_paid_for_and_shown():
+    app = choose(counted_by(curating(), "Sum and mean"), "Column to count by", "age")
+    assert "Type the smallest and the largest value that counts." in missing(app)
+    app = write(app, "Values between", "60, 0")
+    assert "lower bound that is below the upper one" in errors(app)
+    app = say_how_many(name_dataset(write(app, "Values between", "0, 60"), "Ages"), 28_000)
+    assert "Values from 0 to 60 in steps of 1; a record without one is left out." in captions(app)
+    assert "Protects one record. Bounds of values and regions are public." in captions(app)
+    app = fine(press_draw(app))
+    drawn = newest(app, "areas drawn Curate")
+    assert isinstance(drawn.release, dv.MeanRelease)
+    true = np.minimum(np.arange(2800) % 90, 60).mean()
+    assert drawn.release.means(0)["mean"][0] == pytest.approx(true, rel=0.05)
+    assert drawn.release.to_frame(1).columns[-6:-1].tolist() == ["status", "sum", "mean", "mean_low", "mean_high"]
+    config = draft(app).to_config()
+    assert (config.categories.sum_between, config.data.slot) == ((0, 60), "age")

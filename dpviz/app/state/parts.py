@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpviz.app.state.kinds import PageKind
-from dpviz.app.state.values import BINS, CURATE, EVERY_ROW, HOURS, MONTHS, NO_ZONE, PERSON, PLACE_ALONE, TEACH, WEEKDAYS
+from dpviz.app.state.values import BINS, CURATE, EVERY_ROW, HOURS, MONTHS, NO_ZONE, PERSON, PLACE_ALONE, SUMS, TEACH, WEEKDAYS
 from dpviz.errors import SettingError
 from dpviz.families import TRIP_FAMILY
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
@@ -154,6 +154,10 @@ class ChosenCategories(CategoriesKeys):
             if not self.bins:
                 raise SettingError("Type the edges of the bins.")
             return CategoriesPart(bins=self.bins, coarser=self.coarser, other=self.other)
+        if counted_by == SUMS:
+            if len(self.sum_between) != 2:
+                raise SettingError("Type the smallest and the largest value that counts.")
+            return CategoriesPart(sum_between=self.sum_between, step=self.step)
         if self.file is None:
             if not self.values:
                 raise SettingError("Type the values that are counted, or choose a public file of them.")

@@ -41,6 +41,7 @@ from dpviz.app.state.values import (
     SMALLEST_RHO,
     SMALLEST_RHO_CAP,
     SQUARES,
+    SUMS,
     UPLOAD,
     VALUES,
     VOUCHED,
@@ -259,7 +260,7 @@ def _categories_of(config: ReleaseConfig) -> dict[str, Any]:
     if part is None:
         return {"counted_by": PLACE_ALONE}
     values = {item.name: getattr(part, item.name) for item in fields(CategoriesKeys)}
-    by = next((by for by, times in TIMES_OF.items() if times == part.times), BINS if part.bins else VALUES)
+    by = next((by for by, times in TIMES_OF.items() if times == part.times), BINS if part.bins else SUMS if part.sum_between else VALUES)
     return {"counted_by": by, "categories": ChosenCategories(**values | {"zone": part.zone or (NO_ZONE if part.times else None)})}
 
 

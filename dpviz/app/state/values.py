@@ -38,8 +38,9 @@ A_FILE, HEXAGONS, SQUARES = "File", "Hexagons", "Squares"
 KINDS_OF_REGIONS = (A_FILE, HEXAGONS, SQUARES)
 """Where the regions of areas come from."""
 PLACE_ALONE, HOURS, WEEKDAYS, MONTHS, BINS, VALUES = "Place alone", "Hour", "Weekday", "Month", "Numbers in bins", "Listed values"
-COUNTED_BY = (PLACE_ALONE, HOURS, WEEKDAYS, MONTHS, BINS, VALUES)
-"""By what records of files are counted beside the place."""
+SUMS = "Sum and mean"
+COUNTED_BY = (PLACE_ALONE, HOURS, WEEKDAYS, MONTHS, BINS, VALUES, SUMS)
+"""By what records of files are counted beside the place; or that a number of each is added up."""
 NO_ZONE = "none"  # the column has no times, but hours, days or months themselves
 OTHERS = "other"  # id of the slot of all records that lie in no other one
 SIDES = ("west", "south", "east", "north")

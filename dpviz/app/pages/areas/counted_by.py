@@ -19,18 +19,19 @@ from dpviz.app.session import cached
 from dpviz.app.session.widgets import show_error, widget_for
 from dpviz.app.state.parts import TIMES_OF
 from dpviz.app.state.toml import file_name
-from dpviz.app.state.values import BINS, COUNTED_BY, HOURS, MONTHS, NO_ZONE, OTHERS, VALUES, WEEKDAYS
+from dpviz.app.state.values import BINS, COUNTED_BY, HOURS, MONTHS, NO_ZONE, OTHERS, SUMS, VALUES, WEEKDAYS
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.roles import only
 from dpviz.errors import DpvizError, SettingError
 from dpviz.publishing.config import CategoriesPart
 from dpviz.space.categories import Categories
+from dpviz.space.summed import Summed
 from dpviz.view.escape import markdown
 
 ROLE = "areas categories"  # beginning of the slots of the public file of values
 LEFT_OUT, OWN_SLOT = "Left out, and counted", "A slot of their own"
 _NO_TIMES = {HOURS: "hours from 0 to 23", WEEKDAYS: "English names of days", MONTHS: "months such as 2026-11"}
-_SLOTS = {HOURS: "hour", WEEKDAYS: "weekday", MONTHS: "month", BINS: "bin", VALUES: "value"}
+_SLOTS = {HOURS: "hour", WEEKDAYS: "weekday", MONTHS: "month", BINS: "bin", VALUES: "value", SUMS: ""}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +61,13 @@ class CountedBy:
             per_slot: the most of them in each slot; None where each record is its own person.
         """
         slot = slot_word()
-        records = f"all that one person did, at most {most:,} records and {per_slot:,} in each {slot}" if per_slot else "one record"
-        return f"Protects {records}. {slot.capitalize()}s and regions are public."
+        records = f"all that one person did, at most {most:,} records" if most > 1 or per_slot else "one record"
+        in_slot = f" and {per_slot:,} in each {slot}" if per_slot else ""
+        return f"Protects {records}{in_slot}. {f'{slot.capitalize()}s' if slot else 'Bounds of values'} and regions are public."
 
 
 def slot_word() -> str:
-    """Return what a slot is called, such as "hour"; "" where the place alone counts."""
+    """Return what a slot is called, such as "hour"; "" where the place alone counts, or values are added up."""
     return _SLOTS[AREAS.draft.counted_by] if AREAS.draft.by_category else ""
 
 
@@ -109,7 +111,8 @@ def declare_categories(cards: Cards, about: PointsFile, used: Sequence[str], key
     slot = _choose_column(cards, about, [name for name in about.columns if name not in used], key)
     with cards.where if cards.curates else nullcontext():
         _choose_categories()
-        _choose_others()
+        if AREAS.draft.counted_by != SUMS:
+            _choose_others()
         return _declare(cards, slot)
 
 
@@ -153,6 +156,11 @@ def _choose_categories() -> None:
     elif by == BINS:
         text = "A bin has its lower edge, and not its upper one: 0, 6, 18 makes 0 to 6 and 6 to 18."
         _field("bins", "Edges of the bins", "0, 6, 18, 65", _read_numbers, Categories.bins, text, coarser={})
+    elif by == SUMS:
+        text = "Smallest and largest: known without the data. Each value is cut to them; narrow ones make the noise small."
+        _field("sum_between", "Values between", "0, 120", _read_numbers, lambda ends: CategoriesPart(sum_between=ends), text)
+        text = "Values are rounded to it: 10 makes 0, 10, 20 and so on. Empty for 1."
+        st.number_input("Step", value=None, min_value=0.0, format="%.12g", help=text, **AREAS.widget("categories", "step", "areas step"))
     elif not _choose_file():
         text = "As the column has them; their order is that of the release."
         _field("values", "Values", "car, bus, train", _read_values, Categories.values, text)
@@ -256,6 +264,9 @@ def _declare(cards: Cards, slot: str | None) -> CountedBy | None:
 
 
 def describe_categories(categories: Categories) -> str:
-    """Write the number of categories of each level, as a sentence."""
+    """Write the number of categories of each level, or the bounds of values, as a sentence."""
+    if isinstance(categories, Summed):
+        bounds = f"{categories.low:,.15g} to {categories.high:,.15g} in steps of {categories.step:,.15g}"
+        return f"Values from {bounds}; a record without one is left out."
     sizes = ", ".join(f"{categories.size(level):,} of level {markdown(name)}" for level, name in enumerate(categories.levels, start=1))
     return f"Slots: {sizes}."

@@ -26,6 +26,7 @@ from dpviz.mechanisms.base import AnyLevel
 from dpviz.publishing.simulated_errors import USEFUL, count_readable
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.cross_release import CrossRelease
+from dpviz.space.summed import Summed
 from dpviz.view.areas_canvas import declared_scene, released_scene
 from dpviz.view.areas_drawing import SHOWN_AREAS, AreasMapSettings, draw_areas
 from dpviz.view.canvas import Scene
@@ -38,7 +39,7 @@ def list_levels(areas: AreaCounts) -> Levels:
     """Return the levels of regions, and where the mechanism counts by category also those of categories."""
     regions, categories = areas.regions, areas.categories
     levels = Levels(names=dict(enumerate(regions.levels, start=1)), usual=regions.depth, part="region", parts_at=regions.size)
-    if categories is None or not AREAS.mechanisms[str(AREAS.draft.run.mechanism)].by_category:
+    if categories is None or isinstance(categories, Summed) or not AREAS.mechanisms[str(AREAS.draft.run.mechanism)].by_category:
         return levels
     return replace(levels, slots=dict(enumerate(("all slots together", *categories.levels))), slots_at=categories.size)
 

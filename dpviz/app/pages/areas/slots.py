@@ -13,6 +13,7 @@ from dpviz.app.session.widgets import is_dark
 from dpviz.evaluation.area_metrics import evaluate_areas
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.cross_release import CrossRelease
+from dpviz.release.mean_release import MeanRelease
 from dpviz.space.categories import Categories
 from dpviz.view.areas_slots import list_groups, name_range, slots_in
 
@@ -20,8 +21,8 @@ MOST_BARS = 168  # the hours of a week
 
 
 def counts_slots(shown: ShownRuns) -> bool:
-    """Return whether all runs that the maps show are by category."""
-    return all(isinstance(what.release, CrossRelease) for what in shown.different)
+    """Return whether all runs that the maps show are by category; sums of values have no slots to choose from."""
+    return all(isinstance(what.release, CrossRelease) and not isinstance(what.release, MeanRelease) for what in shown.different)
 
 
 def shown_range(shown: ShownRuns) -> tuple[int, int] | None:
