@@ -57,7 +57,7 @@ def test_visits_of_persons_by_hour_are_counted_paid_for_and_shown():
     app = good(labelled(app.number_input, "Records per person in each hour, at most").set_value(1).run())
     app = say_how_many(name_dataset(app, "Visits"), 28_000)
     assert "Protects all that one person did, at most 4 records and 1 in each hour. Hours and regions are public." in captions(app)
-    assert re.search(r"About 4 regions of 4 at tract with a readable profile by hour, 4 by part of day, if records lie evenly", texts(app))
+    assert re.search(r"About 4 regions of 4 at tract with a readable profile by hour, 4 by part of day, if records lie as towns are", texts(app))
     app = fine(press_draw(app))
     release, counts = newest(app, "areas drawn Curate").release, newest(app, "areas drawn Curate").data.counts
     assert (release.mechanism, counts.contributions, counts.per_slot, counts.entries) == ("cross_tree", 4, 1, 24)
