@@ -116,7 +116,7 @@ def test_a_public_file_of_values_is_dropped_and_declares_the_slots():
     (zone,) = [each for each in app.file_uploader if each.label == "Files"]
     good(zone.set_value([(*MODES, "text/csv")]).run())
     (card,) = [each for each in app.segmented_control if each.label == "What is it?" and each.value is None]
-    good(card.set_value("Public: values to count by").run())
+    good(card.set_value("Public: values").run())
     assert (draft(app).counted_by, draft(app).run.mechanism) == ("Listed values", "cross_tree")
     assert "Say which columns of the public file hold the values, coarsest level first." in missing(app)
     (levels,) = [each for each in app.multiselect if each.label.startswith("Columns of modes")]
