@@ -37,16 +37,9 @@ def name_content(digest: str) -> str:
     return known.setdefault(digest, f"content {len(known) + 1}")
 
 
-def result_slot(key: str, most: int = 1) -> deque[Any]:
-    """Return a slot of this session by its key: a plain deque, so appending to it does not touch the session state.
-
-    Args:
-        key: key of the slot in the session state.
-        most: the number of results that the slot keeps; the oldest is dropped first.
-    """
-    if key not in st.session_state:
-        st.session_state[key] = deque(maxlen=most)
-    return st.session_state[key]  # type: ignore[no-any-return]
+def result_slot(key: str) -> deque[Any]:
+    """Return the slot of one result by its key in this session: a plain deque, so appending to it does not touch the session state."""
+    return st.session_state.setdefault(key, deque(maxlen=1))  # type: ignore[no-any-return]
 
 
 def newest_result(key: str) -> Any:
