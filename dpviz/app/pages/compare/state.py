@@ -20,7 +20,8 @@ from dpviz.app.server.class_mode import is_class
 from dpviz.app.server.class_samples import name_files
 from dpviz.app.session.page_state import ConfigState
 from dpviz.app.session.widgets import check_link, to_query
-from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_file_name, read_settings
+from dpviz.app.state.linked import in_link
+from dpviz.app.state.readers import Camera, choice_reader, list_words, number_reader, read_camera, read_file_name, read_settings
 from dpviz.app.state.values import EVERYWHERE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, STUDY_AREAS
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
@@ -48,7 +49,42 @@ NOISE = "noise"
 """The name under which the noise is varied, as a setting is."""
 _VARIANT, _STUDY = re.compile("[0-9a-f]{8}"), re.compile("[0-9a-f]{16}(-[0-9a-f]{8})?")
 
+_SHOWS = {"shows": True}  # metadata of a part that does not change which releases are made
+
 Pick = tuple[str, float]
+
+
+def _read_keys(text: str) -> tuple[str, ...]:
+    keys = json.loads(text)
+    if not isinstance(keys, list) or not keys or not {*keys} <= {*COMPARE.mechanisms}:
+        raise ValueError
+    return tuple(dict.fromkeys(keys))
+
+
+def _read_picks(text: str) -> tuple[Pick, ...]:
+    pairs = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
+    return tuple(pairs[:MOST_PICKED])
+
+
+def _read_study(text: str) -> str:
+    if not _STUDY.fullmatch(text):
+        raise ValueError
+    return text
+
+
+def _read_looks(text: str) -> dict[str, tuple[str, ...]]:
+    looks = {key: tuple(map(str, variants)) for key, variants in read_settings(text).items()}
+    if not looks.keys() <= COMPARE.mechanisms.keys() or not all(map(_VARIANT.fullmatch, chain(*looks.values()))):
+        raise ValueError
+    return {key: variants[: MOST_VARIANTS - 1] for key, variants in looks.items()}
+
+
+def _read_kind(text: str) -> str:
+    return choice_reader(*list_kinds())(text)  # type: ignore[no-any-return]
+
+
+def _read_sample(text: str) -> str:
+    return choice_reader(*(key for family in FAMILIES.values() for key in family.compared.samples))(text)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,49 +122,34 @@ class CompareConfig:
             fingerprint of its rows if it was stopped by hand, so that it does not start by itself.
     """
 
-    view_parts: ClassVar[tuple[str, ...]] = (
-        "file",
-        "figure",
-        "workload",
-        "target",
-        "picked",
-        "looks",
-        "shown",
-        "zoom",
-        "level",
-        "repeat",
-        "camera",
-        "study",
-    )
-    """Parts that do not change which releases are made."""
     data_parts: ClassVar[tuple[str, ...]] = ("kind", "source", "file", "sample", "order", "study_area")
     """Parts that say on which data a study is made: without them no other data take their place."""
 
-    kind: str = POINT_FAMILY.title
-    source: str = SAMPLE
-    file: str = ""
-    sample: str = ""
-    order: int = 8
-    study_area: str = EVERYWHERE
-    mechanisms: tuple[str, ...] = ()
-    settings: dict[str, Any] = field(default_factory=dict)
-    low: float = 0.1
-    high: float = 2.0
-    steps: int = 5
-    delta: float = 1e-8
-    repeats: int = 10
-    seed: int = 0
-    figure: str = "n3"
-    workload: str = ""
-    target: float | None = None
-    picked: tuple[Pick, ...] = ()
-    looks: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    shown: str = RELEASED
-    zoom: int | None = None
-    level: int | None = None
-    repeat: int = 1
-    camera: Camera | None = None
-    study: str = ""
+    kind: str = field(default=POINT_FAMILY.title, metadata=in_link(_read_kind))
+    source: str = field(default=SAMPLE, metadata=in_link(choice_reader(OWN)))
+    file: str = field(default="", metadata=in_link(read_file_name) | _SHOWS)
+    sample: str = field(default="", metadata=in_link(_read_sample))
+    order: int = field(default=8, metadata=in_link(number_reader(1, LARGEST_ORDER, int)))
+    study_area: str = field(default=EVERYWHERE, metadata=in_link(choice_reader(*STUDY_AREAS)))
+    mechanisms: tuple[str, ...] = field(default=(), metadata=in_link(_read_keys))
+    settings: dict[str, Any] = field(default_factory=dict, metadata=in_link(read_settings))
+    low: float = field(default=0.1, metadata=in_link(number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float)))
+    high: float = field(default=2.0, metadata=in_link(number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float)))
+    steps: int = field(default=5, metadata=in_link(number_reader(1, MOST_STEPS, int)))
+    delta: float = field(default=1e-8, metadata=in_link(number_reader(SMALLEST_DELTA, LARGEST_DELTA, float)))
+    repeats: int = field(default=10, metadata=in_link(number_reader(1, MOST_REPEATS, int)))
+    seed: int = field(default=0, metadata=in_link(number_reader(0, 2**53 - 1, int)))
+    figure: str = field(default="n3", metadata=in_link(choice_reader(*FIGURES)) | _SHOWS)
+    workload: str = field(default="", metadata=in_link(str) | _SHOWS)
+    target: float | None = field(default=None, metadata=in_link(number_reader(0, LARGEST_TARGET, float)) | _SHOWS)
+    picked: tuple[Pick, ...] = field(default=(), metadata=in_link(_read_picks) | _SHOWS)
+    looks: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=in_link(_read_looks) | _SHOWS)
+    shown: str = field(default=RELEASED, metadata=in_link(choice_reader(*SHOWN)) | _SHOWS)
+    zoom: int | None = field(default=None, metadata=in_link(number_reader(0, MOST_ZOOM, int)) | _SHOWS)
+    level: int | None = field(default=None, metadata=in_link(number_reader(1, MOST_LEVELS, int)) | _SHOWS)
+    repeat: int = field(default=1, metadata=in_link(number_reader(1, MOST_REPEATS, int)) | _SHOWS)
+    camera: Camera | None = field(default=None, metadata=in_link(read_camera) | _SHOWS)
+    study: str = field(default="", metadata=in_link(_read_study) | _SHOWS)
 
     @property
     def family(self) -> Family:
@@ -226,7 +247,7 @@ class CompareConfig:
 
     def same_study(self, other: CompareConfig) -> bool:
         """Return whether both configurations make the same runs; the settings of the display are not compared."""
-        view = {name: getattr(other, name) for name in self.view_parts}
+        view = {item.name: getattr(other, item.name) for item in fields(self) if _SHOWS.items() <= item.metadata.items()}
         return replace(self, sample=self.chosen_sample, **view) == replace(other, sample=other.chosen_sample)
 
     @property
@@ -242,37 +263,6 @@ class CompareConfig:
         found = [name for name, (number, most) in shown.items() if number is not None and number > most]
         found += ["sample"] if self.sample and self.sample not in self.compared.samples else []
         return [*found, "file"] if self.file and self.source != OWN else found
-
-    @classmethod
-    def readers(cls) -> dict[str, Reader]:
-        """Return the reader of each parameter of a link."""
-        return {
-            "kind": choice_reader(*list_kinds()),
-            "source": choice_reader(OWN),
-            "file": read_file_name,
-            "sample": choice_reader(*(key for family in FAMILIES.values() for key in family.compared.samples)),
-            "order": number_reader(1, LARGEST_ORDER, int),
-            "study_area": choice_reader(*STUDY_AREAS),
-            "mechanisms": _read_keys,
-            "settings": read_settings,
-            "low": number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float),
-            "high": number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float),
-            "steps": number_reader(1, MOST_STEPS, int),
-            "delta": number_reader(SMALLEST_DELTA, LARGEST_DELTA, float),
-            "repeats": number_reader(1, MOST_REPEATS, int),
-            "seed": number_reader(0, 2**53 - 1, int),
-            "figure": choice_reader(*FIGURES),
-            "workload": str,
-            "target": number_reader(0, LARGEST_TARGET, float),
-            "picked": _read_picks,
-            "looks": _read_looks,
-            "shown": choice_reader(*SHOWN),
-            "zoom": number_reader(0, MOST_ZOOM, int),
-            "level": number_reader(1, MOST_LEVELS, int),
-            "repeat": number_reader(1, MOST_REPEATS, int),
-            "camera": read_camera,
-            "study": _read_study,
-        }
 
 
 def list_kinds() -> tuple[str, ...]:
@@ -477,31 +467,6 @@ def middle_of(epsilons: Iterable[float]) -> float:
 def _spends(study_job: StudyJob, pick: Pick) -> bool:
     mechanism = study_job.of.study.mechanisms.get(pick[0])
     return mechanism is None or mechanism.spends
-
-
-def _read_keys(text: str) -> tuple[str, ...]:
-    keys = json.loads(text)
-    if not isinstance(keys, list) or not keys or not {*keys} <= {*COMPARE.mechanisms}:
-        raise ValueError
-    return tuple(dict.fromkeys(keys))
-
-
-def _read_picks(text: str) -> tuple[Pick, ...]:
-    pairs = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
-    return tuple(pairs[:MOST_PICKED])
-
-
-def _read_study(text: str) -> str:
-    if not _STUDY.fullmatch(text):
-        raise ValueError
-    return text
-
-
-def _read_looks(text: str) -> dict[str, tuple[str, ...]]:
-    looks = {key: tuple(map(str, variants)) for key, variants in read_settings(text).items()}
-    if not looks.keys() <= COMPARE.mechanisms.keys() or not all(map(_VARIANT.fullmatch, chain(*looks.values()))):
-        raise ValueError
-    return {key: variants[: MOST_VARIANTS - 1] for key, variants in looks.items()}
 
 
 def describe_pick(study_job: StudyJob, pick: Pick) -> str:
