@@ -16,12 +16,21 @@ import streamlit as st
 
 from dpviz.app.jobs.study import StudyJob
 from dpviz.app.server.class_limits import refuse_large_study
-from dpviz.app.server.class_mode import is_class
+from dpviz.app.server.class_mode import describe_restricted, is_class, restrict
 from dpviz.app.server.class_samples import name_files
-from dpviz.app.session.page_state import ConfigState
-from dpviz.app.session.widgets import check_link, to_query
+from dpviz.app.session.page_state import PageState
+from dpviz.app.session.widgets import check_link, to_query, widget_for
 from dpviz.app.state.linked import in_link
-from dpviz.app.state.readers import Camera, choice_reader, list_words, number_reader, read_camera, read_file_name, read_settings
+from dpviz.app.state.readers import (
+    Camera,
+    choice_reader,
+    describe_refused,
+    list_words,
+    number_reader,
+    read_camera,
+    read_file_name,
+    read_settings,
+)
 from dpviz.app.state.values import EVERYWHERE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, STUDY_AREAS
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
@@ -32,6 +41,7 @@ from dpviz.mechanisms.base import GAUSSIAN, LAPLACE
 from dpviz.publishing.config import DataPart, PublicDataPart
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.study_config import StudyConfig, Variant, VariedPart
+from dpviz.release.older import say_new_names
 from dpviz.samples.load import SAMPLES
 from dpviz.view.looks import MOST_VARIANTS
 from dpviz.view.points_map import SHOWN
@@ -270,26 +280,62 @@ def list_kinds() -> tuple[str, ...]:
     return tuple(family.title for family in FAMILIES.values())
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompareState(ConfigState):
-    """The state of the Compare page, whose links never open other data than those that they say."""
+class CompareState(PageState):
+    """The state of the Compare page, one flat configuration, whose links never open other data than those that they say."""
 
     def read(self, link: Mapping[str, str]) -> tuple[CompareConfig, str]:
-        """Return the configuration of a link; without data if these are not known here, or are a file, which a class does not have."""
-        config, names = check_link(self.kind, link)
-        lost = [name for name in names if name in CompareConfig.data_parts]
-        if not lost and not (is_class() and config.source == OWN):
-            return super().read(link)
-        text = f"Not understood in this link: {list_words(names)}. " if names else "A class has samples only. "
-        return replace(config, source=SAMPLE, file="", sample=NOTHING, study=""), f"{text}No data are chosen: choose them on the left."
+        """Return the configuration of a link: parts that were not understood have their defaults.
+
+        It has no data if these are not known here, or are a file, which a class does not have.
+        """
+        config, names = check_link(CompareConfig, link)
+        if any(name in CompareConfig.data_parts for name in names) or (is_class() and config.source == OWN):
+            text = f"Not understood in this link: {list_words(names)}. " if names else "A class has samples only. "
+            return replace(config, source=SAMPLE, file="", sample=NOTHING, study=""), f"{text}No data are chosen: choose them on the left."
+        refused = describe_refused({name: getattr(config, name) for name in names})
+        renamed = say_new_names(link["settings"]) if "settings" in names else ""
+        return config, " ".join(filter(None, (refused, renamed, describe_restricted(config))))
 
     def query(self) -> dict[str, str]:
         """Return the parameters of a link; own data are named while they are declared public in this session."""
-        config: CompareConfig = self.config()
+        config = self.config()
         return to_query(replace(config, file=config.offered_file()) if config.source == OWN and not config.file else config)
 
+    @property
+    def looks(self) -> CompareConfig:
+        """The configuration, which has the camera."""
+        return self.config()
 
-COMPARE = CompareState(key="compare config", kind=CompareConfig, families=FAMILIES.values())
+    def look(self, **parts: Any) -> None:
+        """Change the camera."""
+        self.change_for_good(**parts)
+
+    def config(self) -> CompareConfig:
+        """Return the configuration of this session, within what a class may have."""
+        config: CompareConfig = restrict(self.value())
+        return config
+
+    def change(self, **updates: Any) -> None:
+        """Change parts of the configuration, after which nothing is said of the link any more."""
+        before = self.config()
+        self._put(before, replace(before, **updates))
+
+    def change_for_good(self, **updates: Any) -> None:
+        """Change parts of the configuration; what is said of the link stays."""
+        st.session_state[self.key] = replace(self.config(), **updates)
+
+    def widget(self, part: str, key: str = "", **resets: Any) -> dict[str, Any]:
+        """Let a widget show and change a part of the configuration; return its arguments, as `widget_for` does.
+
+        Args:
+            part: name of the part.
+            key: key of the widget; "" if it is the name of the part.
+            resets: other parts that a change sets, with their values.
+        """
+        return widget_for(key or part, getattr(self.config(), part), lambda value: self.change(**{part: value}, **resets))
+
+
+COMPARE = CompareState(key="compare config", families=FAMILIES.values())
 
 
 @dataclass(frozen=True, kw_only=True)
