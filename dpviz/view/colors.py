@@ -141,23 +141,19 @@ def occupied_top(density: ArrayLike, area: ArrayLike | None = None, *, quantile:
     return float(f"{np.ceil(round(top / step, 6)) * step:.3g}")
 
 
-def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None, *, quantile: float = TOP_QUANTILE) -> float:
+def scale_top_of(values: ArrayLike, *, quantile: float = TOP_QUANTILE) -> float:
     """Choose the top of a scale for released values: a high percentile of them, rounded up to 1, 2 or 5 times a power of ten.
 
     Args:
         values: (k,) released values.
-        weights: (k,) the area of the map that each value covers; None for equal weights.
         quantile: the share of the values that the scale tells apart; larger ones have the strongest colour.
 
     Returns:
         A number above 0; 1 if no value is above 0.
     """
     sizes = np.abs(np.asarray(values, np.float64))
-    areas = np.ones(sizes.shape) if weights is None else np.asarray(weights, np.float64)
-    usable = np.isfinite(sizes) & (areas > 0)
-    if not usable.any():
-        return 1.0
-    largest = float(np.quantile(sizes[usable], quantile, weights=areas[usable], method="inverted_cdf"))
+    sizes = sizes[np.isfinite(sizes)]
+    largest = float(np.quantile(sizes, quantile, method="inverted_cdf")) if len(sizes) else 0.0
     if not largest > _LEAST_TOP:
         return 1.0
     power = 10.0 ** np.floor(np.log10(largest))

@@ -57,7 +57,8 @@ def test_visits_of_persons_by_hour_are_counted_paid_for_and_shown():
     app = good(labelled(app.number_input, "Records per person in each hour, at most").set_value(1).run())
     app = say_how_many(name_dataset(app, "Visits"), 28_000)
     assert "Protects all that one person did, at most 4 records and 1 in each hour. Hours and regions are public." in captions(app)
-    assert re.search(r"About 4 regions of 4 at tract with a readable profile by hour, 4 by part of day, if records lie as towns are", texts(app))
+    readable = r"About 4 regions of 4 at tract with a readable profile by hour, 4 by part of day, if records lie as towns are"
+    assert re.search(readable, texts(app))
     app = fine(press_draw(app))
     release, counts = newest(app, "areas drawn Curate").release, newest(app, "areas drawn Curate").data.counts
     assert (release.mechanism, counts.contributions, counts.per_slot, counts.entries) == ("cross_tree", 4, 1, 24)
@@ -116,7 +117,7 @@ def test_a_public_file_of_values_is_dropped_and_declares_the_slots():
     (zone,) = [each for each in app.file_uploader if each.label == "Files"]
     good(zone.set_value([(*MODES, "text/csv")]).run())
     (card,) = [each for each in app.segmented_control if each.label == "What is it?" and each.value is None]
-    good(card.set_value("Public: values to count by").run())
+    good(card.set_value("Public: values").run())
     assert (draft(app).counted_by, draft(app).run.mechanism) == ("Listed values", "cross_tree")
     assert "Say which columns of the public file hold the values, coarsest level first." in missing(app)
     (levels,) = [each for each in app.multiselect if each.label.startswith("Columns of modes")]

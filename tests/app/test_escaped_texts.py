@@ -248,11 +248,12 @@ OURS_IN_FILES = {
         *("section_of_page.title", "target_page.title", "page.key", "pages()[key].title"),
         *("section.body", "section.key", "section.title"),
     ),
-    "cards/expected_errors.py": ("unit", "levels.part", "worth.share"),
+    "cards/expected_errors.py": ("unit", "levels.part", "worth.share", "label"),
     "pages/learn/page.py": ("what", "help_text"),
     "pages/learn/path.py": ("label", "name"),
     "pages/papers.py": ("color", "icon", "pd.DataFrame({'Number': value, '95 % interval': intervals}, index=names)"),  # escaped names
     "pages/areas/regions.py": ("side",),
+    "pages/areas/counted_by.py": ("side", "label", "text"),
     "pages/points/where.py": ("side", "box.name", "numbers"),
     "modes/tabs.py": ("titles",),  # of a page or, for a tab of its own, of a mechanism
     "components/resolution.py": ("describe_resolution",),
@@ -267,7 +268,6 @@ OURS_IN_FILES = {
     "cards/text_format.py": ("chosen.describe(kind)",),
     "pages/trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
     "pages/trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget
-    "cards/bargain.py": ("bargain.levels[useful].name",),
     "modes/shown_runs.py": ("state.view.main", "partial(name_map_of, page.view.panes)", "name(other)"),
     "cards/unit.py": ("titles.__getitem__", "noun", "question.place"),
     "components/words.py": ("further_lines", "of", "title", "help_text"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -123,14 +123,20 @@ class Bargain:
 
     @property
     def useful_levels(self) -> list[AnyLevel]:
-        """The finest coarser level of which most parts are useful, if there is one; for a pair one of categories, and one of regions."""
+        """The finest coarser level of which most parts are useful, if there is one.
+
+        For a pair it is one with coarser categories, and one with coarser regions; where neither is useful, one with both.
+        """
         if not isinstance(self.level, tuple):
-            coarser: list[list[AnyLevel]] = [list(range(self.level - 1, -1, -1))]
-        else:
-            (place, slot) = self.level
-            coarser = [[(place, each) for each in range(slot - 1, 0, -1)], [(each, slot) for each in range(place - 1, 0, -1)]]
-        useful = [[each for each in levels if each in self.levels and self.levels[each].is_useful] for levels in coarser]
-        return [levels[0] for levels in useful if levels]
+            return self._first_useful(range(self.level - 1, -1, -1))
+        places, slots = (range(level - 1, 0, -1) for level in self.level)
+        place, slot = self.level
+        one = [*self._first_useful((place, each) for each in slots), *self._first_useful((each, slot) for each in places)]
+        return one or self._first_useful((each, other) for other in slots for each in places)
+
+    def _first_useful(self, levels: Iterable[AnyLevel]) -> list[AnyLevel]:
+        """Return the first of some levels that is useful, in a list; an empty one if none is."""
+        return [level for level in levels if level in self.levels and self.levels[level].is_useful][:1]
 
 
 def show_bargain(page: FamilyState, bargain: Bargain | None, price: str, left: str) -> bool:

@@ -38,6 +38,9 @@ SHAPE_SETTINGS = ("height", "fan_out", "neighbours")
 MOST_BUTTONS, LONGEST_BUTTONS, _EDGES = 4, 42, 4  # in letters; the edges of a button are as wide as four
 _NAME = "dpviz_split_bar"
 _UNCHANGED = 1e-6
+_WHICH_NOISE = (
+    "Of single records: Laplace noise (ε alone) is smaller in a count, Gaussian noise (ε and δ) in sums of about 100 counts or more."
+)
 _HTML = """<div class="bar" role="group" aria-label="Split of the privacy budget"></div><div class="note" aria-hidden="true"></div>"""
 _CSS = """
 .bar { position: relative; height: 34px; touch-action: pan-y; user-select: none; }
@@ -222,6 +225,8 @@ def privacy_controls(page_state: FamilyState) -> None:
             " with Privelet, or more than about nine levels with equal shares.",
             **page_state.widget("run", "noise"),
         )
+        if page_state.draft.build().by_category:
+            st.caption(_WHICH_NOISE)
     if _epsilon_controls(page_state):
         _show_promise(page_state)
     if page_state.draft.takes_delta:

@@ -175,7 +175,7 @@ def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None,
 
 
 def verdict_row(release: NoisyRelease, title: str = "") -> None:
-    """Show which levels of a release are usable. Nothing is shown of references, which have no noise that could be judged.
+    """Show which levels of a release are usable, and the rule. Nothing is shown of references, which have no noise that could be judged.
 
     Args:
         release: the release that is shown.
@@ -183,11 +183,5 @@ def verdict_row(release: NoisyRelease, title: str = "") -> None:
     """
     if not release.receipt.private:
         return
-    result = verdict(release)
-    show_verdict(result.headline, result.detail, result.rule, title)
-
-
-def show_verdict(headline: str, detail: str, rule: str, title: str = "") -> None:
-    """Show the sentences of a verdict, with its rule behind a question mark."""
-    name = f"{markdown(title)}: " if title else ""
-    st.markdown(f"{name}**{markdown(headline)}** {markdown(detail)}", help=markdown(rule))
+    result, name = verdict(release), f"{markdown(title)}: " if title else ""
+    st.markdown(f"{name}**{markdown(result.headline)}** {markdown(result.detail)}", help=markdown(result.rule))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,7 +17,8 @@ from dpviz.app.jobs.results import Results
 from dpviz.app.server.class_mode import is_class
 from dpviz.app.session.cached import keeper, seeds_of_figure, stored_run
 from dpviz.app.session.widgets import check_link, is_dark, show_error, show_refused_link, to_query, widget_for
-from dpviz.app.state.readers import Reader, choice_reader, describe_refused, number_reader
+from dpviz.app.state.linked import in_link
+from dpviz.app.state.readers import choice_reader, describe_refused, number_reader
 from dpviz.papers.catalogue import PAPERS
 from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, Verdict
 from dpviz.papers.figures import MOST_SEEDS, SMALL, Figure, Paper, Run
@@ -47,6 +48,10 @@ _HOW = (
 )
 
 
+_FIGURES = [key for paper in PAPERS.values() for key in paper.figures]
+_SIZES = [name for paper in PAPERS.values() for figure in paper.figures.values() for name in figure.sizes]
+
+
 @dataclass(frozen=True, kw_only=True)
 class PapersConfig:
     """What the page shows, as a link carries it.
@@ -60,22 +65,10 @@ class PapersConfig:
 
     always_in_link: ClassVar[tuple[str, ...]] = ("paper", "figure")
 
-    paper: str = next(iter(PAPERS))
-    figure: str = "3"
-    size: str = SMALL
-    seeds: int = 0
-
-    @classmethod
-    def readers(cls) -> dict[str, Reader]:
-        """Return the readers of the parameters of a link."""
-        figures = [key for paper in PAPERS.values() for key in paper.figures]
-        sizes = [name for paper in PAPERS.values() for figure in paper.figures.values() for name in figure.sizes]
-        return {
-            "paper": choice_reader(*PAPERS),
-            "figure": choice_reader(*figures),
-            "size": choice_reader(*sizes),
-            "seeds": number_reader(0, MOST_SEEDS, int),
-        }
+    paper: str = field(default=next(iter(PAPERS)), metadata=in_link(choice_reader(*PAPERS)))
+    figure: str = field(default="3", metadata=in_link(choice_reader(*_FIGURES)))
+    size: str = field(default=SMALL, metadata=in_link(choice_reader(*_SIZES)))
+    seeds: int = field(default=0, metadata=in_link(number_reader(0, MOST_SEEDS, int)))
 
     def build(self) -> Figure:
         """Return the figure."""

@@ -13,7 +13,7 @@ import streamlit as st
 
 from dpviz.app.server.class_mode import describe_restricted, is_class, restrict
 from dpviz.app.session.ledger import LoadedData, record_private_look, record_public_look
-from dpviz.app.session.widgets import check_link, name_content, to_query, widget_for
+from dpviz.app.session.widgets import name_content, widget_for
 from dpviz.app.state.changes import Change, apply_change
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.history import History, go_back
@@ -22,14 +22,13 @@ from dpviz.app.state.linked import names_that_stay
 from dpviz.app.state.links import ask_for_files_of_link, describe_linked_files, read_link, read_linked_files, write_link
 from dpviz.app.state.page import Page, usual_page
 from dpviz.app.state.parts import Files
-from dpviz.app.state.readers import LONGEST_NAME, describe_refused
+from dpviz.app.state.readers import LONGEST_NAME
 from dpviz.app.state.toml import file_name
 from dpviz.app.state.values import CURATE, PATH, SAMPLE, TEACH, UPLOAD
 from dpviz.app.state.view import View
 from dpviz.errors import SettingError
 from dpviz.families import Family
 from dpviz.mechanisms import AnyMechanism
-from dpviz.release.older import say_new_names
 
 DRAFT, DRAFT_WORD = "draft", "draft word"  # a parameter of the address in Curate, and where the session holds it: see `drafts`
 Convert = Callable[[Any], Any]
@@ -70,10 +69,6 @@ class PageState(ABC):
     def query(self) -> dict[str, str]:
         """Return the parameters of a link to the page as it is."""
 
-    @abstractmethod
-    def go_back(self, before: Any) -> Any:
-        """Return the value that undo goes back to, with what stays as it is, such as the camera."""
-
     @property
     @abstractmethod
     def looks(self) -> Any:
@@ -81,7 +76,7 @@ class PageState(ABC):
 
     @abstractmethod
     def look(self, **parts: Any) -> None:
-        """Change how the page is looked at, such as the camera, which `undo` does not take back."""
+        """Change how the page is looked at, such as the camera."""
 
     def value(self) -> Any:
         """Return what the page is in this session; the first visit reads it from the address."""
@@ -90,19 +85,15 @@ class PageState(ABC):
         return st.session_state[self.key]
 
     def open(self, link: Mapping[str, str]) -> None:
-        """Set the page as the address of a link would; `undo` takes it back."""
-        before = self.value()
+        """Set the page as the address of a link would."""
         self._put_link(link)
-        if st.session_state[self.key] != before:
-            self._keep_for_undo(before, frozenset())
 
     def _put_link(self, link: Mapping[str, str]) -> None:
         st.session_state[self.key], st.session_state[self._refused] = self.read(link)
 
-    def _put(self, before: Any, after: Any, parts: AbstractSet[str]) -> None:
-        """Keep a changed value, which `undo` can take back; `write_address` then puts it into the address."""
+    def _put(self, before: Any, after: Any) -> None:
+        """Keep a changed value; `write_address` then puts it into the address."""
         if after != before:
-            self._keep_for_undo(before, parts)
             st.session_state.pop(self._refused, None)
             st.session_state[self.key] = after
 
@@ -120,31 +111,6 @@ class PageState(ABC):
         """Say, until the next change, why a draft or a link was not used."""
         st.session_state[self._refused] = text
 
-    def _keep_for_undo(self, before: Any, parts: AbstractSet[str]) -> None:
-        """Keep a value for `undo`, before parts of these names change; no names stand for a change of its own."""
-        st.session_state[self._history_key] = self._history.keep(before, parts, now=time.monotonic())
-
-    @property
-    def _history_key(self) -> str:
-        return f"{self.key} history"
-
-    @property
-    def _history(self) -> History[Any]:
-        return st.session_state.get(self._history_key, History())  # type: ignore[no-any-return]
-
-    @property
-    def can_undo(self) -> bool:
-        """Whether there is a change to take back."""
-        return bool(self._history.before)
-
-    def undo(self) -> None:
-        """Take the last change back; the camera, the swipe bar, the scales and the box stay."""
-        before, history = self._history.undo()
-        if before is not None:
-            st.session_state.pop(self._refused, None)
-            st.session_state[self.key] = self.go_back(before)
-            st.session_state[self._history_key] = history
-
     def write_address(self) -> None:
         """Write the page into the address bar, unless it was the last to be written there and the browser has it.
 
@@ -154,79 +120,6 @@ class PageState(ABC):
         if st.query_params.to_dict() != query or st.session_state.get(written) != query:
             st.query_params.from_dict(query)
             st.session_state[written] = query
-
-    def offered_data(self) -> Any | None:
-        """Return the data of a file that was declared public and loaded in Teach in this session; None if there are none."""
-        return st.session_state.get(f"public {self.key}")
-
-    def offered_files(self) -> dict[str, str]:
-        """Return the names of the files of `offered_data`, without their folders, by the parameters of the link that may carry them."""
-        if (data := self.offered_data()) is None:
-            return {}
-        source = data.source
-        said = source.data_part.trips or source.data_part.points
-        frames = {"regions": source.regions, "destinations": source.destinations}
-        paths = {"file": said if isinstance(said, str) else said[0]}
-        paths |= {name: frame.file for name, frame in frames.items() if frame is not None and frame.file is not None}
-        return {name: file_name(path)[:LONGEST_NAME] for name, path in paths.items()}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConfigState(PageState):
-    """The state of a page whose parts are one flat configuration.
-
-    Attributes:
-        kind: class of the configuration; its defaults are those of the page.
-    """
-
-    kind: type[Any]
-
-    def read(self, link: Mapping[str, str]) -> tuple[Any, str]:
-        """Return the configuration of a link; parts that were not understood have their defaults."""
-        read, names = check_link(self.kind, link)
-        refused = describe_refused({name: getattr(read, name) for name in names})
-        renamed = say_new_names(link["settings"]) if "settings" in names else ""
-        return read, " ".join(filter(None, (refused, renamed, describe_restricted(read))))
-
-    def query(self) -> dict[str, str]:
-        """Return the parameters of a link to the configuration."""
-        return to_query(self.config())
-
-    def go_back(self, before: Any) -> Any:
-        """Return the configuration before a change, with the camera as it is now."""
-        return replace(before, **{name: getattr(self.config(), name) for name in names_that_stay(View) if hasattr(before, name)})
-
-    @property
-    def looks(self) -> Any:
-        """The configuration."""
-        return self.config()
-
-    def look(self, **parts: Any) -> None:
-        """Change parts for good; a page without a swipe bar does not keep it."""
-        self.change_for_good(**{name: part for name, part in parts.items() if hasattr(self.config(), name)})
-
-    def config(self) -> Any:
-        """Return the configuration of this session, within what a class may have."""
-        return restrict(self.value())
-
-    def change(self, **updates: Any) -> None:
-        """Change parts of the configuration, which `undo` can take back."""
-        before = self.config()
-        self._put(before, replace(before, **updates), updates.keys())
-
-    def change_for_good(self, **updates: Any) -> None:
-        """Change parts of the configuration that `undo` does not take back."""
-        st.session_state[self.key] = replace(self.config(), **updates)
-
-    def widget(self, part: str, key: str = "", **resets: Any) -> dict[str, Any]:
-        """Let a widget show and change a part of the configuration; return its arguments, as `widget_for` does.
-
-        Args:
-            part: name of the part.
-            key: key of the widget; "" if it is the name of the part.
-            resets: other parts that a change sets, with their values.
-        """
-        return widget_for(key or part, getattr(self.config(), part), lambda value: self.change(**{part: value}, **resets))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,9 +172,59 @@ class FamilyState(PageState):
         is_there = linked and linked.items() <= self.offered_files().items()
         return "" if is_there and text == describe_linked_files(linked) else text
 
-    def go_back(self, before: Page) -> Page:
-        """Return the page before a change, with what stays as it is."""
-        return go_back(before, self.page)
+    def open(self, link: Mapping[str, str]) -> None:
+        """Set the page as the address of a link would; `undo` takes it back."""
+        before = self.value()
+        super().open(link)
+        if self.value() != before:
+            self._keep_for_undo(before, frozenset())
+
+    def _put_and_keep(self, after: Page, parts: AbstractSet[str]) -> None:
+        """Keep a changed page, which `undo` can take back."""
+        before = self.page
+        if after != before:
+            self._keep_for_undo(before, parts)
+            self._put(before, after)
+
+    def _keep_for_undo(self, before: Any, parts: AbstractSet[str]) -> None:
+        """Keep a value for `undo`, before parts of these names change; no names stand for a change of its own."""
+        st.session_state[self._history_key] = self._history.keep(before, parts, now=time.monotonic())
+
+    @property
+    def _history_key(self) -> str:
+        return f"{self.key} history"
+
+    @property
+    def _history(self) -> History[Any]:
+        return st.session_state.get(self._history_key, History())  # type: ignore[no-any-return]
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a change to take back."""
+        return bool(self._history.before)
+
+    def undo(self) -> None:
+        """Take the last change back; the camera, the swipe bar, the scales and the box stay."""
+        before, history = self._history.undo()
+        if before is not None:
+            st.session_state.pop(self._refused, None)
+            st.session_state[self.key] = go_back(before, self.page)
+            st.session_state[self._history_key] = history
+
+    def offered_data(self) -> Any | None:
+        """Return the data of a file that was declared public and loaded in Teach in this session; None if there are none."""
+        return st.session_state.get(f"public {self.key}")
+
+    def offered_files(self) -> dict[str, str]:
+        """Return the names of the files of `offered_data`, without their folders, by the parameters of the link that may carry them."""
+        if (data := self.offered_data()) is None:
+            return {}
+        source = data.source
+        said = source.data_part.trips or source.data_part.points
+        frames = {"regions": source.regions, "destinations": source.destinations}
+        paths = {"file": said if isinstance(said, str) else said[0]}
+        paths |= {name: frame.file for name, frame in frames.items() if frame is not None and frame.file is not None}
+        return {name: file_name(path)[:LONGEST_NAME] for name, path in paths.items()}
 
     @property
     def page(self) -> Page:
@@ -322,12 +265,11 @@ class FamilyState(PageState):
 
     def apply(self, change: Change) -> None:
         """Apply a change, which `undo` can take back."""
-        before = self.page
-        self._put(before, apply_change(before, change), change.parts)
+        self._put_and_keep(apply_change(self.page, change), change.parts)
 
     def replace(self, page: Page) -> None:
         """Set the whole page, as an opened configuration does; `undo` takes back what does not stay."""
-        self._put(self.page, page, frozenset())
+        self._put_and_keep(page, frozenset())
 
     def change_for_good(self, **parts: Mapping[str, Any]) -> None:
         """Change parts of the page that `undo` does not take back; as for `change`."""

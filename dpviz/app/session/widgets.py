@@ -12,7 +12,6 @@ default; `dpviz.app.state.links` reads the links of Points, Trips and Areas.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.app.session.advice import advise_in_app
+from dpviz.app.state.linked import readers_of, write_text
 from dpviz.app.state.readers import LONGEST_TEXT
 from dpviz.errors import DpvizError
 from dpviz.view.escape import markdown
@@ -37,16 +37,9 @@ def name_content(digest: str) -> str:
     return known.setdefault(digest, f"content {len(known) + 1}")
 
 
-def result_slot(key: str, most: int = 1) -> deque[Any]:
-    """Return a slot of this session by its key: a plain deque, so appending to it does not touch the session state.
-
-    Args:
-        key: key of the slot in the session state.
-        most: the number of results that the slot keeps; the oldest is dropped first.
-    """
-    if key not in st.session_state:
-        st.session_state[key] = deque(maxlen=most)
-    return st.session_state[key]  # type: ignore[no-any-return]
+def result_slot(key: str) -> deque[Any]:
+    """Return the slot of one result by its key in this session: a plain deque, so appending to it does not touch the session state."""
+    return st.session_state.setdefault(key, deque(maxlen=1))  # type: ignore[no-any-return]
 
 
 def newest_result(key: str) -> Any:
@@ -235,18 +228,12 @@ def show_error(text: str) -> None:
 
 
 def to_query(config: Any) -> dict[str, str]:
-    """Return the parameters of a link to a configuration: what has a value, and differs from its default or is in `always_in_link`.
-
-    A configuration may write some of them itself: its `own_texts()` returns these.
-    """
+    """Return the parameters of a link to a configuration: what has a value, and differs from its default or is in `always_in_link`."""
     defaults = type(config)()
     values = {item.name: getattr(config, item.name) for item in fields(config)}
     changed = {name: value for name, value in values.items() if value is not None and value != getattr(defaults, name)}
     changed |= {name: getattr(config, name) for name in getattr(config, "always_in_link", ())}
-    own = config.own_texts() if hasattr(config, "own_texts") else {}
-    return {
-        name: json.dumps(value, separators=(",", ":")) if isinstance(value, dict | tuple) else str(value) for name, value in changed.items()
-    } | {name: own[name] for name in own.keys() & changed.keys()}
+    return {name: write_text(value) for name, value in changed.items()}
 
 
 def read_link(kind: type[Any], query: Mapping[str, str]) -> Any:
@@ -258,15 +245,15 @@ def check_link(kind: type[Any], query: Mapping[str, str]) -> tuple[Any, list[str
     """Read a configuration from a link.
 
     Args:
-        kind: the configuration's class: its `readers()` read single parameters, its `misfits()`, if it has any, names those that do not
-            fit the others, and its `build()` refuses settings that do not fit.
+        kind: the configuration's class: its `readers()`, or those of its fields (`in_link`), read single parameters, its `misfits()`, if
+            it has any, names those that do not fit the others, and its `build()` refuses settings that do not fit.
         query: the parameters.
 
     Returns:
         The configuration, and the names of parameters that it has but that could not be read or do not fit. They have their defaults.
     """
     config, refused = kind(), []
-    for name, read in kind.readers().items():
+    for name, read in (kind.readers() if hasattr(kind, "readers") else readers_of(kind)).items():
         if name not in query:
             continue
         if len(query[name]) > LONGEST_TEXT:

@@ -71,6 +71,11 @@ def linked_fields(holder: type[Any], page: PageKind) -> dict[str, Parameter]:
     return {name: link for name, link in links.items() if not link.of or page.name in link.of}
 
 
+def readers_of(holder: type[Any]) -> dict[str, Reader]:
+    """Return the reader of each field of a class whose links are those of one page, by `in_link`."""
+    return {item.name: item.metadata[_LINK].reader(None) for item in fields(holder) if _LINK in item.metadata}
+
+
 def never_in_link(holder: type[Any]) -> frozenset[str]:
     """Return the names of the fields that no link may carry."""
     return frozenset(item.name for item in fields(holder) if _LINK not in item.metadata and _PARTS not in item.metadata)

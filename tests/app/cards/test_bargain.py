@@ -1,10 +1,11 @@
 """What a payment buys: useful levels, noise that wants a tick, and suggestions that are recomputed before they are shown."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from dpviz.app.cards.bargain import LevelBargain
+from dpviz.app.cards.bargain import Bargain, LevelBargain
 from tests.app.seen import fine, good, texts
 from tests.app.start import CURATE, pages_app, points_app
 from tests.app.walk import press_draw, say_how_many
@@ -95,3 +96,25 @@ def test_of_two_mechanisms_the_bar_speaks_of_the_worse_one_by_its_name():
     alone, both = (say_how_many(pages_app("trips", link | {"beside": beside}), 1_000_000) for beside in ("nothing", "fitted_tree"))
     assert "at airport to airport by Fitted tree" in texts(both), "with the neighbours of the first one"
     assert bargain(both)[2] > bargain(alone)[2]
+
+
+def of_pairs(*useful):
+    """A bargain at blocks by hour, where some pairs of levels have readable profiles."""
+    profiles = {"hour": 0.0, "part of day": 0.0}
+    none = LevelBargain(name="block", part="region", error=5, average=10, parts=99, useful=3, places=9, readable=profiles)
+    levels = {(place, slot): none for place in (1, 2, 3) for slot in (1, 2)} | {3: none}
+    return Bargain(level=(3, 2), levels=levels | {pair: replace(none, readable={"hour": 9.0}) for pair in useful}, find_epsilon=float)
+
+
+@pytest.mark.parametrize(
+    ("useful", "suggested"),
+    [
+        ((), []),
+        (((3, 1),), [(3, 1)]),
+        (((3, 1), (2, 2), (1, 2)), [(3, 1), (2, 2)]),
+        (((1, 1), (2, 1)), [(2, 1)]),
+        (((1, 1), (1, 2)), [(1, 2)]),
+    ],
+)
+def test_of_a_pair_of_levels_coarser_slots_or_places_are_suggested_and_both_where_neither_is_useful(useful, suggested):
+    assert of_pairs(*useful).useful_levels == suggested

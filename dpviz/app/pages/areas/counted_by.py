@@ -75,7 +75,7 @@ def file_of_values() -> Role:
     """Return what the public file of values is in the drop zone."""
     said = AREAS.draft.categories
     named = said.file if AREAS.draft.counted_by == VALUES else None
-    return Role(slot=ROLE, words="Public: values to count by", digest=said.digest, named=named, when_chosen=_take_file)
+    return Role(slot=ROLE, words="Public: values", digest=said.digest, named=named, when_chosen=_take_file)
 
 
 def _take_file(name: str | None) -> None:
@@ -111,7 +111,7 @@ def declare_categories(cards: Cards, about: PointsFile, used: Sequence[str], key
     slot = _choose_column(cards, about, [name for name in about.columns if name not in used], key)
     with cards.where if cards.curates else nullcontext():
         _choose_categories()
-        if AREAS.draft.counted_by != SUMS:
+        if _may_lie_outside():
             _choose_others()
         return _declare(cards, slot)
 
@@ -228,6 +228,12 @@ def _choose_file() -> bool:
         shown = AREAS.widget("categories", "levels", f"areas levels of values {said.digest}", show=list, take=tuple)
         st.multiselect(f"Columns of {markdown(name)}, coarsest level first", columns, **shown)
     return True
+
+
+def _may_lie_outside() -> bool:
+    """Return whether other records may have a slot: each time lies in an hour and on a weekday, and what has no value adds nothing."""
+    by, said = AREAS.draft.counted_by, AREAS.draft.categories
+    return by != SUMS and (by not in (HOURS, WEEKDAYS) or said.zone == NO_ZONE or said.other is not None)
 
 
 def _choose_others() -> None:

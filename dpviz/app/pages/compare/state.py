@@ -16,11 +16,21 @@ import streamlit as st
 
 from dpviz.app.jobs.study import StudyJob
 from dpviz.app.server.class_limits import refuse_large_study
-from dpviz.app.server.class_mode import is_class
+from dpviz.app.server.class_mode import describe_restricted, is_class, restrict
 from dpviz.app.server.class_samples import name_files
-from dpviz.app.session.page_state import ConfigState
-from dpviz.app.session.widgets import check_link, to_query
-from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_file_name, read_settings
+from dpviz.app.session.page_state import PageState
+from dpviz.app.session.widgets import check_link, to_query, widget_for
+from dpviz.app.state.linked import in_link
+from dpviz.app.state.readers import (
+    Camera,
+    choice_reader,
+    describe_refused,
+    list_words,
+    number_reader,
+    read_camera,
+    read_file_name,
+    read_settings,
+)
 from dpviz.app.state.values import EVERYWHERE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, STUDY_AREAS
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
@@ -31,6 +41,7 @@ from dpviz.mechanisms.base import GAUSSIAN, LAPLACE
 from dpviz.publishing.config import DataPart, PublicDataPart
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.study_config import StudyConfig, Variant, VariedPart
+from dpviz.release.older import say_new_names
 from dpviz.samples.load import SAMPLES
 from dpviz.view.looks import MOST_VARIANTS
 from dpviz.view.points_map import SHOWN
@@ -48,7 +59,42 @@ NOISE = "noise"
 """The name under which the noise is varied, as a setting is."""
 _VARIANT, _STUDY = re.compile("[0-9a-f]{8}"), re.compile("[0-9a-f]{16}(-[0-9a-f]{8})?")
 
+_SHOWS = {"shows": True}  # metadata of a part that does not change which releases are made
+
 Pick = tuple[str, float]
+
+
+def _read_keys(text: str) -> tuple[str, ...]:
+    keys = json.loads(text)
+    if not isinstance(keys, list) or not keys or not {*keys} <= {*COMPARE.mechanisms}:
+        raise ValueError
+    return tuple(dict.fromkeys(keys))
+
+
+def _read_picks(text: str) -> tuple[Pick, ...]:
+    pairs = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
+    return tuple(pairs[:MOST_PICKED])
+
+
+def _read_study(text: str) -> str:
+    if not _STUDY.fullmatch(text):
+        raise ValueError
+    return text
+
+
+def _read_looks(text: str) -> dict[str, tuple[str, ...]]:
+    looks = {key: tuple(map(str, variants)) for key, variants in read_settings(text).items()}
+    if not looks.keys() <= COMPARE.mechanisms.keys() or not all(map(_VARIANT.fullmatch, chain(*looks.values()))):
+        raise ValueError
+    return {key: variants[: MOST_VARIANTS - 1] for key, variants in looks.items()}
+
+
+def _read_kind(text: str) -> str:
+    return choice_reader(*list_kinds())(text)  # type: ignore[no-any-return]
+
+
+def _read_sample(text: str) -> str:
+    return choice_reader(*(key for family in FAMILIES.values() for key in family.compared.samples))(text)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,49 +132,34 @@ class CompareConfig:
             fingerprint of its rows if it was stopped by hand, so that it does not start by itself.
     """
 
-    view_parts: ClassVar[tuple[str, ...]] = (
-        "file",
-        "figure",
-        "workload",
-        "target",
-        "picked",
-        "looks",
-        "shown",
-        "zoom",
-        "level",
-        "repeat",
-        "camera",
-        "study",
-    )
-    """Parts that do not change which releases are made."""
     data_parts: ClassVar[tuple[str, ...]] = ("kind", "source", "file", "sample", "order", "study_area")
     """Parts that say on which data a study is made: without them no other data take their place."""
 
-    kind: str = POINT_FAMILY.title
-    source: str = SAMPLE
-    file: str = ""
-    sample: str = ""
-    order: int = 8
-    study_area: str = EVERYWHERE
-    mechanisms: tuple[str, ...] = ()
-    settings: dict[str, Any] = field(default_factory=dict)
-    low: float = 0.1
-    high: float = 2.0
-    steps: int = 5
-    delta: float = 1e-8
-    repeats: int = 10
-    seed: int = 0
-    figure: str = "n3"
-    workload: str = ""
-    target: float | None = None
-    picked: tuple[Pick, ...] = ()
-    looks: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    shown: str = RELEASED
-    zoom: int | None = None
-    level: int | None = None
-    repeat: int = 1
-    camera: Camera | None = None
-    study: str = ""
+    kind: str = field(default=POINT_FAMILY.title, metadata=in_link(_read_kind))
+    source: str = field(default=SAMPLE, metadata=in_link(choice_reader(OWN)))
+    file: str = field(default="", metadata=in_link(read_file_name) | _SHOWS)
+    sample: str = field(default="", metadata=in_link(_read_sample))
+    order: int = field(default=8, metadata=in_link(number_reader(1, LARGEST_ORDER, int)))
+    study_area: str = field(default=EVERYWHERE, metadata=in_link(choice_reader(*STUDY_AREAS)))
+    mechanisms: tuple[str, ...] = field(default=(), metadata=in_link(_read_keys))
+    settings: dict[str, Any] = field(default_factory=dict, metadata=in_link(read_settings))
+    low: float = field(default=0.1, metadata=in_link(number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float)))
+    high: float = field(default=2.0, metadata=in_link(number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float)))
+    steps: int = field(default=5, metadata=in_link(number_reader(1, MOST_STEPS, int)))
+    delta: float = field(default=1e-8, metadata=in_link(number_reader(SMALLEST_DELTA, LARGEST_DELTA, float)))
+    repeats: int = field(default=10, metadata=in_link(number_reader(1, MOST_REPEATS, int)))
+    seed: int = field(default=0, metadata=in_link(number_reader(0, 2**53 - 1, int)))
+    figure: str = field(default="n3", metadata=in_link(choice_reader(*FIGURES)) | _SHOWS)
+    workload: str = field(default="", metadata=in_link(str) | _SHOWS)
+    target: float | None = field(default=None, metadata=in_link(number_reader(0, LARGEST_TARGET, float)) | _SHOWS)
+    picked: tuple[Pick, ...] = field(default=(), metadata=in_link(_read_picks) | _SHOWS)
+    looks: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=in_link(_read_looks) | _SHOWS)
+    shown: str = field(default=RELEASED, metadata=in_link(choice_reader(*SHOWN)) | _SHOWS)
+    zoom: int | None = field(default=None, metadata=in_link(number_reader(0, MOST_ZOOM, int)) | _SHOWS)
+    level: int | None = field(default=None, metadata=in_link(number_reader(1, MOST_LEVELS, int)) | _SHOWS)
+    repeat: int = field(default=1, metadata=in_link(number_reader(1, MOST_REPEATS, int)) | _SHOWS)
+    camera: Camera | None = field(default=None, metadata=in_link(read_camera) | _SHOWS)
+    study: str = field(default="", metadata=in_link(_read_study) | _SHOWS)
 
     @property
     def family(self) -> Family:
@@ -226,7 +257,7 @@ class CompareConfig:
 
     def same_study(self, other: CompareConfig) -> bool:
         """Return whether both configurations make the same runs; the settings of the display are not compared."""
-        view = {name: getattr(other, name) for name in self.view_parts}
+        view = {item.name: getattr(other, item.name) for item in fields(self) if _SHOWS.items() <= item.metadata.items()}
         return replace(self, sample=self.chosen_sample, **view) == replace(other, sample=other.chosen_sample)
 
     @property
@@ -243,63 +274,68 @@ class CompareConfig:
         found += ["sample"] if self.sample and self.sample not in self.compared.samples else []
         return [*found, "file"] if self.file and self.source != OWN else found
 
-    @classmethod
-    def readers(cls) -> dict[str, Reader]:
-        """Return the reader of each parameter of a link."""
-        return {
-            "kind": choice_reader(*list_kinds()),
-            "source": choice_reader(OWN),
-            "file": read_file_name,
-            "sample": choice_reader(*(key for family in FAMILIES.values() for key in family.compared.samples)),
-            "order": number_reader(1, LARGEST_ORDER, int),
-            "study_area": choice_reader(*STUDY_AREAS),
-            "mechanisms": _read_keys,
-            "settings": read_settings,
-            "low": number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float),
-            "high": number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float),
-            "steps": number_reader(1, MOST_STEPS, int),
-            "delta": number_reader(SMALLEST_DELTA, LARGEST_DELTA, float),
-            "repeats": number_reader(1, MOST_REPEATS, int),
-            "seed": number_reader(0, 2**53 - 1, int),
-            "figure": choice_reader(*FIGURES),
-            "workload": str,
-            "target": number_reader(0, LARGEST_TARGET, float),
-            "picked": _read_picks,
-            "looks": _read_looks,
-            "shown": choice_reader(*SHOWN),
-            "zoom": number_reader(0, MOST_ZOOM, int),
-            "level": number_reader(1, MOST_LEVELS, int),
-            "repeat": number_reader(1, MOST_REPEATS, int),
-            "camera": read_camera,
-            "study": _read_study,
-        }
-
 
 def list_kinds() -> tuple[str, ...]:
     """Return the kinds of data that can be chosen: "Points", "Trips", "Areas"."""
     return tuple(family.title for family in FAMILIES.values())
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompareState(ConfigState):
-    """The state of the Compare page, whose links never open other data than those that they say."""
+class CompareState(PageState):
+    """The state of the Compare page, one flat configuration, whose links never open other data than those that they say."""
 
     def read(self, link: Mapping[str, str]) -> tuple[CompareConfig, str]:
-        """Return the configuration of a link; without data if these are not known here, or are a file, which a class does not have."""
-        config, names = check_link(self.kind, link)
-        lost = [name for name in names if name in CompareConfig.data_parts]
-        if not lost and not (is_class() and config.source == OWN):
-            return super().read(link)
-        text = f"Not understood in this link: {list_words(names)}. " if names else "A class has samples only. "
-        return replace(config, source=SAMPLE, file="", sample=NOTHING, study=""), f"{text}No data are chosen: choose them on the left."
+        """Return the configuration of a link: parts that were not understood have their defaults.
+
+        It has no data if these are not known here, or are a file, which a class does not have.
+        """
+        config, names = check_link(CompareConfig, link)
+        if any(name in CompareConfig.data_parts for name in names) or (is_class() and config.source == OWN):
+            text = f"Not understood in this link: {list_words(names)}. " if names else "A class has samples only. "
+            return replace(config, source=SAMPLE, file="", sample=NOTHING, study=""), f"{text}No data are chosen: choose them on the left."
+        refused = describe_refused({name: getattr(config, name) for name in names})
+        renamed = say_new_names(link["settings"]) if "settings" in names else ""
+        return config, " ".join(filter(None, (refused, renamed, describe_restricted(config))))
 
     def query(self) -> dict[str, str]:
         """Return the parameters of a link; own data are named while they are declared public in this session."""
-        config: CompareConfig = self.config()
+        config = self.config()
         return to_query(replace(config, file=config.offered_file()) if config.source == OWN and not config.file else config)
 
+    @property
+    def looks(self) -> CompareConfig:
+        """The configuration, which has the camera."""
+        return self.config()
 
-COMPARE = CompareState(key="compare config", kind=CompareConfig, families=FAMILIES.values())
+    def look(self, **parts: Any) -> None:
+        """Change the camera."""
+        self.change_for_good(**parts)
+
+    def config(self) -> CompareConfig:
+        """Return the configuration of this session, within what a class may have."""
+        config: CompareConfig = restrict(self.value())
+        return config
+
+    def change(self, **updates: Any) -> None:
+        """Change parts of the configuration, after which nothing is said of the link any more."""
+        before = self.config()
+        self._put(before, replace(before, **updates))
+
+    def change_for_good(self, **updates: Any) -> None:
+        """Change parts of the configuration; what is said of the link stays."""
+        st.session_state[self.key] = replace(self.config(), **updates)
+
+    def widget(self, part: str, key: str = "", **resets: Any) -> dict[str, Any]:
+        """Let a widget show and change a part of the configuration; return its arguments, as `widget_for` does.
+
+        Args:
+            part: name of the part.
+            key: key of the widget; "" if it is the name of the part.
+            resets: other parts that a change sets, with their values.
+        """
+        return widget_for(key or part, getattr(self.config(), part), lambda value: self.change(**{part: value}, **resets))
+
+
+COMPARE = CompareState(key="compare config", families=FAMILIES.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -477,31 +513,6 @@ def middle_of(epsilons: Iterable[float]) -> float:
 def _spends(study_job: StudyJob, pick: Pick) -> bool:
     mechanism = study_job.of.study.mechanisms.get(pick[0])
     return mechanism is None or mechanism.spends
-
-
-def _read_keys(text: str) -> tuple[str, ...]:
-    keys = json.loads(text)
-    if not isinstance(keys, list) or not keys or not {*keys} <= {*COMPARE.mechanisms}:
-        raise ValueError
-    return tuple(dict.fromkeys(keys))
-
-
-def _read_picks(text: str) -> tuple[Pick, ...]:
-    pairs = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
-    return tuple(pairs[:MOST_PICKED])
-
-
-def _read_study(text: str) -> str:
-    if not _STUDY.fullmatch(text):
-        raise ValueError
-    return text
-
-
-def _read_looks(text: str) -> dict[str, tuple[str, ...]]:
-    looks = {key: tuple(map(str, variants)) for key, variants in read_settings(text).items()}
-    if not looks.keys() <= COMPARE.mechanisms.keys() or not all(map(_VARIANT.fullmatch, chain(*looks.values()))):
-        raise ValueError
-    return {key: variants[: MOST_VARIANTS - 1] for key, variants in looks.items()}
 
 
 def describe_pick(study_job: StudyJob, pick: Pick) -> str:
