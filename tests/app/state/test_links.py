@@ -109,7 +109,7 @@ def test_nothing_private_and_no_path_is_in_a_link(page):
 
 def test_the_fields_that_no_link_may_carry_are_these():
     data = {"source", "uploaded", "by_path", "path", "opened", "domain", "outline", "regions_from", "regions", "destinations", "grid"}
-    assert never_in_link(Draft) == data | {"family", "mode", "account", "texts", "output", "guess"}
+    assert never_in_link(Draft) == data | {"counted_by", "categories", "family", "mode", "account", "texts", "output", "guess"}
     assert never_in_link(View) == {"drawer"}
     assert never_in_link(Run) == set()
 
