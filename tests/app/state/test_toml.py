@@ -51,7 +51,8 @@ def test_what_does_not_fit_is_refused(tables, reason):
 
 @pytest.mark.parametrize("part", [part for part, _ in CATEGORIES.values()], ids=CATEGORIES)
 def test_counts_by_category_are_saved_as_they_were(part):
-    tables = changed(changed(BY_HOUR, "categories", part), "dataset.unit", "person")
+    by_slot = changed(BY_HOUR, "data.per_slot", None) if "sum_between" in part else BY_HOUR
+    tables = changed(changed(by_slot, "categories", part), "dataset.unit", "person")
     page = read_toml(to_text(tables).encode(), page_in_curate(KINDS["areas"]))
     assert page.draft.to_config() == from_tables(tables)
     alone = replace(page.draft, counted_by=PLACE_ALONE).to_config()
