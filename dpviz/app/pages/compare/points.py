@@ -109,9 +109,9 @@ class ComparedPoints(Compared):
         points: PointCounts = data.data  # type: ignore[assignment]
         domain, height = points.domain, min(points.domain.order, MOST_ZOOM)
         left, right = st.columns([3, 2], vertical_alignment="center")
-        shown, zoom = choose_shown(left), 0
+        shown, zoom, chosen = choose_shown(left), 0, COMPARE.config().zoom
         if height:
-            zoom = min(USUAL_ZOOM if COMPARE.config().zoom is None else COMPARE.config().zoom, height)
+            zoom = min(USUAL_ZOOM if chosen is None else chosen, height)
             widget = widget_for(f"compare zoom {height}", zoom, lambda value: COMPARE.change(zoom=value))
             zoom = int(right.slider("Zoom level", 0, height, help=_ZOOM, **widget))
         truths = {title: release.tree.sums(points.column, points.row, points.count).astype(np.int64) for title, release in releases.items()}
