@@ -120,7 +120,7 @@ def test_a_link_opens_the_same_slots_and_clamps_those_that_the_data_lack(strip):
     assert strip.options["said"].startswith("Morning in the whole: ")
     by_hour(CITY | {"slots": "[20,99]"})
     assert strip.options["chosen"] == (20, 23)
-    for beyond in ("[0,23]", "[30,40]"):
+    for beyond in ("[0,23]", "[0,99]", "[30,40]"):
         by_hour(CITY | {"slots": beyond})
         assert strip.options["chosen"] is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pandas as pd
 import streamlit as st
@@ -280,7 +280,7 @@ def _show_verdict(verdict: Verdict, name: str, *, is_demonstration: bool) -> Non
         if verdict.reason:
             st.markdown(f"**Why:** {markdown(verdict.reason)}")
         if len(verdict.cases) > 1:
-            height = _CASES if len(verdict.cases) > _FEW_CASES else "content"
+            height: int | Literal["content"] = _CASES if len(verdict.cases) > _FEW_CASES else "content"
             with st.expander(f"All {len(verdict.cases)} cases"), st.container(height=height, border=False):
                 st.table(_list_cases(verdict))
 

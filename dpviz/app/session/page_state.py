@@ -168,8 +168,8 @@ class FamilyState(PageState):
     @property
     def refused(self) -> str:
         """As of `PageState`; of files that a link names, until data of files of these names are declared public."""
-        text, linked = super().refused, st.session_state.get(self._linked)
-        is_there = linked and linked.items() <= self.offered_files().items()
+        text, linked = super().refused, st.session_state.get(self._linked, {})
+        is_there = bool(linked) and linked.items() <= self.offered_files().items()
         return "" if is_there and text == describe_linked_files(linked) else text
 
     def open(self, link: Mapping[str, str]) -> None:

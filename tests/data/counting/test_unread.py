@@ -87,7 +87,7 @@ def test_matrices_and_trips_with_a_usual_count_need_no_answer():
 
 def test_a_release_says_it_without_names_that_nobody_called_a_number(ledger):
     del ledger
-    table = {"x": [1.5, 2.5], "y": [1.5, 2.5], "visits": [7, 9], "score": [0.5, 0.25]}
+    table = {"x": [1.5, 2.5], "y": [1.5, 2.5], "visits": [7, 9], "score": [5, 25]}
     points = read_in_silence(table, domain=PLANE)
     order = Order(data=points, mechanism=dv.Quadtree(height=2), budget=dv.PureBudget(1), dataset="a", fingerprints=("00",))
     assert unit_definition(order) == "each row counts as one record; not read: 'visits'"

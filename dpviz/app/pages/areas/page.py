@@ -21,8 +21,8 @@ PAGE = FamilyPage(
     },
     not_protected="**Not protected:** the regions and their levels, the mechanism and its settings, and the total where neighbours are"
     " *bounded*.",
-    weigh=lambda what: float(len(what.release.count)),
-    room=2_000_000,  # regions
+    weigh=lambda what: float(what.release.numbers),
+    room=2_000_000,  # regions, or pairs of a region and a category
     idle=describe_idle,
     teach=make_teach,
     raw=", before least squares makes the levels agree.",

@@ -29,9 +29,9 @@ def shown_range(shown: ShownRuns) -> tuple[int, int] | None:
     """Return the first and the last of the slots that are shown; None for all of them, and where a run is not by category."""
     if AREAS.view.slots is None or not counts_slots(shown):
         return None
-    first, last = AREAS.view.slots
     slots = shown.first.release.categories.slots
-    return (first, min(last, slots - 1)) if first < slots and (first, last) != (0, slots - 1) else None
+    first, last = AREAS.view.slots[0], min(AREAS.view.slots[1], slots - 1)
+    return None if first > last or (first, last) == (0, slots - 1) else (first, last)
 
 
 def shown_slots(shown: ShownRuns) -> tuple[str, ...] | None:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import streamlit as st
 
-from dpviz.app.components.panes import panes
-from dpviz.app.components.streets import streets_switch
 from dpviz.app.pages.areas.state import EASY_TO_SEE
 from dpviz.app.pages.compare.kinds import Compared
-from dpviz.app.pages.compare.maps import NOTHING, STREETS, choose_level, choose_shown, draw_regions, make_scene
-from dpviz.app.pages.compare.state import COMPARE, CompareData
+from dpviz.app.pages.compare.maps import NOTHING, choose_level, choose_shown, draw_regions, show_canvas
+from dpviz.app.pages.compare.state import CompareData
 from dpviz.app.session import cached
-from dpviz.app.session.camera import keep_camera
 from dpviz.app.session.widgets import is_dark
 from dpviz.data.areas import AreaCounts
 from dpviz.samples.areas import AREA_SAMPLES
@@ -56,9 +52,7 @@ class ComparedAreas(Compared):
         )
         texts, bounds = {name: areas_of(drawing) for name, drawing in drawings.items()}, on_map.bounds
         parts = {"areas": texts, "edge": False, "nothing": NOTHING, "ground": ground_in(bounds), "places": names_among(texts, bounds)}
-        scene = make_scene(data, made, areas.regions, link=link, bounds=bounds, **parts)
-        panes(scene, key="compare areas canvas", on_camera=partial(keep_camera, COMPARE))
-        streets_switch(STREETS)
+        show_canvas("compare areas canvas", data, made, areas.regions, link=link, bounds=bounds, **parts)
 
 
 COMPARED = ComparedAreas()

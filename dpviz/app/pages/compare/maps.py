@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from dpviz.app.components.streets import streets_wanted
+from dpviz.app.components.panes import panes
+from dpviz.app.components.streets import streets_switch, streets_wanted
 from dpviz.app.jobs.study import StudyJob, release_of
 from dpviz.app.pages.compare.answer import shown_picks
 from dpviz.app.pages.compare.kinds import compared_of
 from dpviz.app.pages.compare.looks import looks_of
 from dpviz.app.pages.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, describe_pick, is_in_address, job, possible_picks
-from dpviz.app.session.camera import opening
+from dpviz.app.session.camera import keep_camera, opening
 from dpviz.app.session.widgets import is_dark, show_error, widget_for
 from dpviz.errors import DpvizError
 from dpviz.evaluation.study import Run
@@ -79,19 +81,20 @@ def _pick_controls(study_job: StudyJob, picked: list[Pick]) -> None:
     )
 
 
-def make_scene(data: CompareData, made: list[Pane], frame: object, *, link: bool, **parts: Any) -> Scene:
-    """Make the canvas of maps with one camera.
+def show_canvas(key: str, data: CompareData, made: list[Pane], frame: object, *, on_earth: bool = True, **parts: Any) -> None:
+    """Show maps with one camera, and the switch of their street map.
 
     Args:
+        key: of the canvas.
         data: the data of the study.
         made: the maps.
         frame: the public frame of the maps.
-        link: whether a link to the maps can be copied.
-        parts: what differs between points, trips and areas.
+        on_earth: whether they lie on the Earth.
+        parts: what differs between points, trips and areas, and whether a `link` to the maps can be copied.
     """
     opens, study_job = opening(COMPARE, frame), job()
     marks = {} if study_job is None else colors_of_picks(study_job)
-    return Scene(
+    scene = Scene(
         panes=tuple(replace(pane, mark=marks.get(pane.title, "")) for pane in made),
         description="; ".join(f"{pane.title} {pane.about}" for pane in made),
         dark=is_dark(),
@@ -100,10 +103,11 @@ def make_scene(data: CompareData, made: list[Pane], frame: object, *, link: bool
         stamp="Simulations with seeded noise, not private.",
         camera=opens.camera,
         visit=opens.visit,
-        link=link,
         streets=streets_wanted(STREETS),
         **parts,
     )
+    panes(scene, key=key, on_camera=partial(keep_camera, COMPARE))
+    streets_switch(STREETS, on_earth=on_earth)
 
 
 def colors_of_picks(study_job: StudyJob) -> dict[str, str]:

@@ -5,24 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.app.components.panes import panes
 from dpviz.app.components.resolution import resolution_slider
-from dpviz.app.components.streets import streets_switch
 from dpviz.app.pages.compare.kinds import Compared, sample_data
-from dpviz.app.pages.compare.maps import STREETS, choose_shown, make_scene, name_first
+from dpviz.app.pages.compare.maps import choose_shown, name_first, show_canvas
 from dpviz.app.pages.compare.state import COMPARE, LARGEST_ORDER, MOST_PICKED, MOST_ZOOM, CompareConfig, CompareData
 from dpviz.app.pages.points.scales import public_density_top
 from dpviz.app.pages.points.study_area import ask_study_area
 from dpviz.app.server.class_mode import largest_order
 from dpviz.app.session import cached
-from dpviz.app.session.camera import keep_camera
 from dpviz.app.session.widgets import is_dark, widget_for
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.outline import LAND
@@ -109,18 +105,17 @@ class ComparedPoints(Compared):
         points: PointCounts = data.data  # type: ignore[assignment]
         domain, height = points.domain, min(points.domain.order, MOST_ZOOM)
         left, right = st.columns([3, 2], vertical_alignment="center")
-        shown, zoom = choose_shown(left), 0
+        shown, zoom, chosen = choose_shown(left), 0, COMPARE.config().zoom
         if height:
-            zoom = min(USUAL_ZOOM if COMPARE.config().zoom is None else COMPARE.config().zoom, height)
+            zoom = min(USUAL_ZOOM if chosen is None else chosen, height)
             widget = widget_for(f"compare zoom {height}", zoom, lambda value: COMPARE.change(zoom=value))
             zoom = int(right.slider("Zoom level", 0, height, help=_ZOOM, **widget))
         truths = {title: release.tree.sums(points.column, points.row, points.count).astype(np.int64) for title, release in releases.items()}
         levels = {title: level_like(release, zoom) for title, release in releases.items()}
         cells, made = _make_panes(points, releases, levels, truths, data.unit, shown, zoom)
         parts = {"cells": cells, "ground": ground_of(domain), "masked": find_masked_area(domain), "places": names_of(domain)}
-        scene = make_scene(data, made, domain, link=link, bounds=map_bounds(domain), **parts)
-        panes(scene, key="compare canvas", on_camera=partial(keep_camera, COMPARE))
-        streets_switch(STREETS, on_earth=domain.crs is not None)
+        on_earth = domain.crs is not None
+        show_canvas("compare canvas", data, made, domain, on_earth=on_earth, link=link, bounds=map_bounds(domain), **parts)
 
 
 def _make_panes(

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import streamlit as st
 
-from dpviz.app.components.panes import panes
-from dpviz.app.components.streets import streets_switch
 from dpviz.app.components.words import show_chart
 from dpviz.app.pages.compare.kinds import Compared
-from dpviz.app.pages.compare.maps import NOTHING, STREETS, choose_level, choose_shown, draw_regions, make_scene
-from dpviz.app.pages.compare.state import COMPARE, CompareData
+from dpviz.app.pages.compare.maps import NOTHING, choose_level, choose_shown, draw_regions, show_canvas
+from dpviz.app.pages.compare.state import CompareData
 from dpviz.app.session import cached
-from dpviz.app.session.camera import keep_camera
 from dpviz.app.session.widgets import is_dark
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.study import LEVELS, SIZES
@@ -73,9 +69,7 @@ class ComparedTrips(Compared):
             areas |= areas_of(drawing, name)
         places = names_of_dots(drawings["0"]) or names_among(areas, bounds)
         parts = {"areas": areas, "edge": False, "nothing": NOTHING, "ground": ground_in(bounds), "places": places}
-        scene = make_scene(data, made, (trips.regions, trips.ends), link=link, bounds=bounds, **parts)
-        panes(scene, key="compare trips canvas", on_camera=partial(keep_camera, COMPARE))
-        streets_switch(STREETS)
+        show_canvas("compare trips canvas", data, made, (trips.regions, trips.ends), link=link, bounds=bounds, **parts)
 
 
 COMPARED = ComparedTrips()

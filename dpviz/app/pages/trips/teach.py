@@ -83,20 +83,15 @@ def make_teach(shown: ShownRuns) -> TeachParts:
     )
 
 
-def _show_notes(scene: Scene, drawings: list[TripsDrawing]) -> None:
-    """Write what each map leaves out."""
-    pairs = zip(scene.panes, drawings, strict=True)
-    notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in pairs if drawing.note]
-    st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
-
-
 def _choose_trips(regions: Regions, level: int, scene: Scene | None, drawings: list[TripsDrawing]) -> None:
     """Ask how trips are drawn, and which, and write what each map leaves out."""
     if scene is not None:
         st.segmented_control("Trips as", MARKS, required=True, label_visibility="collapsed", **TRIPS.widget("view", "marks"))
     choose_filters(regions, level, stacked=True)
     if scene is not None:
-        _show_notes(scene, drawings)
+        pairs = zip(scene.panes, drawings, strict=True)
+        notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in pairs if drawing.note]
+        st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
 
 
 def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
