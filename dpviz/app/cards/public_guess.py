@@ -11,6 +11,7 @@ from dpviz.app.components.fields import Field, in_range
 from dpviz.app.server.class_mode import refuse_in_class
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import show_error
+from dpviz.data.counts import PERSON
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, check_guess, guess_total
@@ -49,7 +50,7 @@ def choose_guess(page: FamilyState, frame: PrivateData, unit: str) -> Guess:
     """
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
-        records = _choose_number(page, "records", f"How many {unit}, about?", "a public guess")
+        records = _choose_number(page, "records", f"How many {unit}{_say_bound(frame)}, about?", "a public guess")
     spreads = [EVEN, RELEASED] if len(frame.sides) == 2 else [TOWNS, EVEN, RELEASED]
     spread = said if (said := page.draft.guess.spread) in spreads else spreads[0]
     right.selectbox("They lie", spreads, **page.widget("guess", "spread", f"good spread {page.key}", show=lambda _: spread))
@@ -64,6 +65,11 @@ def choose_guess(page: FamilyState, frame: PrivateData, unit: str) -> Guess:
         label = "On how many pairs of the finest level, about?"
         return Guess(records=records, pairs=_choose_number(page, "pairs", label, "all of them"))
     return Guess(records=records, spread=spread)
+
+
+def _say_bound(frame: PrivateData) -> str:
+    """Say which records a guess is of, where some of a person's do not count."""
+    return f" that count, at most {frame.contributions:,} of each person" if frame.unit == PERSON else ""
 
 
 def _choose_number(page: FamilyState, part: str, label: str, placeholder: str) -> int | None:
