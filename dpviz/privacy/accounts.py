@@ -197,6 +197,10 @@ class Account:
         is_full = len(self.spent_by_period) >= self.terms.series.periods
         return dict.fromkeys(self.terms.limit, Fraction(0)) if is_full else self.terms.share
 
+    def spent_in(self, period: str | None) -> Amount:
+        """What is spent in a period of the series, exact; without a series and a period, what is spent in all."""
+        return self.spent if period is None else dict(self.spent_by_period.get(period, dict.fromkeys(self.terms.limit, Fraction(0))))
+
     def left_in(self, period: str | None) -> Amount:
         """The remaining budget of a period of the series, exact; without a series and a period, that of the account."""
         spent = self.spent_by_period.get(period or "")
@@ -216,7 +220,7 @@ class Account:
         """
         spent, by_period = self.after(budget, period), dict(self.spent_by_period)
         if period is not None:
-            before = by_period.get(period, dict.fromkeys(spent, Fraction(0)))
+            before = self.spent_in(period)
             by_period[period] = {name: before[name] + part for name, part in self.terms.cost(budget).items()}
         return replace(self, spent=spent, draws=self.draws + 1, spent_by_period=by_period)
 

@@ -351,6 +351,19 @@ class Ledger:
                 _refuse_other_terms(account, name.terms)
             return _record_draw(db, account, budget, (mechanism, purpose, contributions, period)).id
 
+    def kept_key(self) -> bytes:
+        """A secret of this ledger by which a series chooses the records that each person keeps: the same in every period.
+
+        It is no noise, and depends on no data. It goes to a reader's `key`.
+
+        Raises:
+            RefusedError: the ledger cannot be read or made.
+        """
+        self._file.create()
+        with self._file.reading() as db:
+            secret = str(db.execute("SELECT key FROM ledger").fetchone()["key"])
+        return hmac.new(secret.encode(), b"kept records", hashlib.sha256).digest()
+
     def published(self, entry_id: int, release_id: str) -> None:
         """Record that a draw was published. Publishing it again under another id costs nothing; the last id is kept.
 
@@ -554,10 +567,7 @@ def _set_or_check_terms(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) 
 
 def _refuse_other_terms(account: Account, terms: Terms) -> None:
     if account.terms.series is not None and terms.series is None:
-        raise RefusedError(
-            f"These data have the account '{account.name}', a series of {account.terms.series.describe()}: it is paid from the command"
-            " line, with the configuration of the series: dpviz release CONFIG --period NAME."
-        )
+        raise RefusedError(account.terms.series.send_to_command_line(account.name))
     current, given = account.terms.take_over_person(terms).descriptions, terms.descriptions
     differences = [f"its {name} is {current[name]}, not {given[name]}" for name in current if current[name] != given[name]]
     if differences:

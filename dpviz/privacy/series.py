@@ -107,6 +107,13 @@ class Series:
         """Make the series of a text from `to_text`; `ValueError`, `TypeError` or `SettingError` for any other."""
         return cls(**json.loads(text))
 
+    def send_to_command_line(self, account: str) -> str:
+        """Return a sentence on an account of that name, for a page that meets it."""
+        return (
+            f"These data have the account '{account}', a series of {self.describe()}: it is paid from the command line, with the"
+            " configuration of the series: dpviz release CONFIG --period NAME."
+        )
+
     def describe(self) -> str:
         """The terms in a few words, to be shown and compared."""
         by = "by the file" if self.time is None else f"by the column {self.time!r}{f' in {self.zone}' if self.zone else ''}"

@@ -51,7 +51,7 @@ def say_replaced(series: Series, neighbours: str) -> list[str]:
     each = series.period
     if neighbours == REPLACE:
         return [f"Neighbours have one replaced by another of the same {each}: exact totals of {each}s are public."]
-    return [f"It may be there or not, or be another of the same {each}; one that moves to another {each} changes two releases."]
+    return [f"This hides whether it is there, or is another of the same {each}; what moves to another {each} changes two releases."]
 
 
 def _say_noise(series: Series, terms: Terms) -> str:
