@@ -39,7 +39,8 @@ def run_release(arguments: Namespace) -> int:
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
     config = read_config(Path(arguments.config), for_dry_run=arguments.dry_run)
     config = replace(config, data=config.data.with_engine(arguments.engine, scheduler).with_copies(arguments.copies))
-    config = config.in_period(arguments.period)
+    if arguments.paid is None or arguments.period is not None:  # what was paid for knows its period
+        config = config.in_period(arguments.period)
     words = publication_texts(config) if arguments.output is None else replace(publication_texts(config), folder=Path(arguments.output))
     unfit = _find_unfit(config, words)
     if unfit is not None and not arguments.dry_run:

@@ -36,7 +36,7 @@ def say_series(terms: Terms) -> list[str]:
         lines.append(f"Each {each} may spend an equal share, {one}; its noise is {_say_noise(series, terms)} that of the whole cap.")
     else:
         somebody = "Somebody with records" if unit == "person" else f"Somebody with one {unit}"
-        more = "" if unit == "person" else f", and with k of them in a {each} k times that"
+        more = "" if unit == "person" else f", and more with several in a {each}"
         lines.append(
             f"Each {each} may spend {one}. {somebody} in each of {all_of_them} loses up to {format_budget(series.sum_of(cap))}{more}."
         )
@@ -63,4 +63,4 @@ def _say_noise(series: Series, terms: Terms) -> str:
         return f"{series.periods} times"
     share = ApproxBudget(**series.share_of(terms.limit))
     ratio = terms.cap.to_zcdp().rho / share.to_zcdp().rho
-    return f"{series.periods} times (Laplace) or {format_decimal(math.sqrt(ratio), 2)} times (Gaussian)"
+    return f"{series.periods} times (Laplace) or about {format_decimal(math.sqrt(ratio), 2)} times (Gaussian)"

@@ -169,7 +169,7 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
     parts = {
         "[dataset] name": (config.dataset.name, paid.account.name),
         "[dataset.series]": (config.dataset.series, terms.series),
-        "--period": (config.period, paid.period),
+        "--period": (config.period or paid.period, paid.period),
         "[mechanism] key": (mechanism.key, release.mechanism),
         "[mechanism] settings": (_settings_json(mechanism.chosen()), _settings_json(release.settings)),
         "[budget]": (config.budget.budget(), release.receipt.total),

@@ -58,7 +58,8 @@ def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[st
     """Return the fingerprints by which the ledger recognises data: of the content of files, of rows, and of the counts themselves.
 
     The counts get no fingerprint in two cases: if files have one and each person's records were bounded by a random choice, since the
-    counts then differ each time; and if something else has one and there is no record, since all empty data would have the same.
+    counts then differ each time (in a series they do not); and if something else has one and there is no record, since all empty data would
+    have the same.
 
     Args:
         data: the private counts, with the fingerprints of what they were made of.
@@ -69,7 +70,7 @@ def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[st
     """
     of_files = dict.fromkeys([*files, *data.fingerprints.files])
     known = [*of_files, *data.fingerprints.rows]
-    counts_identify = len(data.count) > 0 and not (data.is_enforced and of_files)
+    counts_identify = len(data.count) > 0 and not (data.is_enforced and of_files and data.during is None)
     return tuple([*known, _counts_fingerprint(data)] if counts_identify or not known else known)
 
 

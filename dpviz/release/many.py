@@ -29,6 +29,11 @@ def read_releases(folder: Path | str) -> pd.DataFrame:
 
     Raises:
         InputError: there is no such folder, no release in it, or one that was changed.
+
+    >>> read_releases("no such folder")
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.InputError: There is no folder with releases: give the one around the folders that were written.
     """
     root = Path(folder)
     found = [path for path in sorted(root.iterdir()) if path.suffix == ".zip" or (path / MANIFEST).is_file()] if root.is_dir() else []

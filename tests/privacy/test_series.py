@@ -169,10 +169,16 @@ def test_a_series_protects_the_unit_of_its_account(unit, protects):
         ("person", "person", 12, PureBudget(3), "an equal share, epsilon 0.25; its noise is 12 times"),
         ("person", "person", 12, ZcdpBudget(3), "an equal share, rho 0.25; its noise is 3.5 times"),
         ("person", "person", 4, ZcdpBudget(3), "an equal share, rho 0.75; its noise is 2 times"),
-        ("person", "person", 4, ApproxBudget(1, "1e-6"), "its noise is 4 times (Laplace) or 3.9 times (Gaussian)"),
+        ("person", "person", 4, ApproxBudget(1, "1e-6"), "its noise is 4 times (Laplace) or about 3.9 times (Gaussian)"),
         ("person", "person-period", 12, PureBudget("1/2"), "Somebody with records in each of all 12 months loses up to epsilon 6."),
         ("person", "person-period", 5, ApproxBudget(1, "1e-6"), "loses up to epsilon 5, delta 5e-6."),
-        ("record", "record", 12, ZcdpBudget(1), "Somebody with one record in each of all 12 months loses up to rho 12, and with k of them"),
+        (
+            "record",
+            "record",
+            12,
+            ZcdpBudget(1),
+            "Somebody with one record in each of all 12 months loses up to rho 12, and more with several",
+        ),
     ],
 )
 def test_the_sum_over_all_periods_is_computed(unit, protects, periods, cap, said):

@@ -1,7 +1,11 @@
 """A year of releases from the command line and in Python, and attempts to get more of it than was paid for."""
 
 import json
+import re
+import subprocess
+import tomllib
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +20,7 @@ from dpviz.publishing import publish as steps
 from dpviz.publishing.code import write_data
 from dpviz.publishing.config import from_tables, read_config, to_toml
 from dpviz.release.files import read_manifest
+from tests.publishing.configs import changed
 from tests.publishing.test_code import made_by
 
 MONTHS = [f"2026-{month:02}" for month in range(1, 13)]
@@ -67,7 +72,7 @@ def release(run, tmp_path):
     ("tables", "spent", "said"),
     [
         (VISITS, 12, "Somebody with records in each of all 12 months loses up to epsilon 12."),
-        (RECORDS, 12, "Somebody with one record in each of all 12 months loses up to epsilon 12, and with k of them"),
+        (RECORDS, 12, "Somebody with one record in each of all 12 months loses up to epsilon 12, and more with several in a month"),
         (TOGETHER, 1, "Each month may spend an equal share, epsilon 0.0833333333; its noise is 12 times that of the whole cap."),
     ],
 )
@@ -137,6 +142,20 @@ def test_the_same_file_under_a_second_name_is_one_account(release, ledger, tmp_p
     assert (code, "The cap of 2026-11 in 'visits' would be exceeded" in err) == (1, True)
     assert release("2026-12", "tours.toml")[0] == 0
     assert [(account.name, account.draws) for account in ledger.accounts()] == [("visits", 2)]
+
+
+@pytest.mark.parametrize("tables", [VISITS, RECORDS])
+def test_a_month_that_was_paid_is_known_in_a_file_that_has_grown_under_a_second_name(release, ledger, tmp_path, tables):
+    """By the counts of the month, since its rows and what is kept of each person are the same. A month that is new there is not known."""
+    write_files(tmp_path, tables)
+    assert release("2026-11")[0] == 0
+    table = pd.read_csv(tmp_path / "visits.csv")
+    more = table.assign(at=table["at"].str.replace("2026", "2028")).sample(50, random_state=1)
+    pd.concat([more, table]).to_csv(tmp_path / "visits.csv", index=False)
+    (tmp_path / "tours.toml").write_text(tomli_w.dumps(changed(tables, "dataset.name", "tours")), "utf-8")
+    code, _, err = release("2026-11", "tours.toml")
+    assert (code, "The cap of 2026-11 in 'visits' would be exceeded" in err) == (1, True)
+    assert [account.name for account in ledger.accounts()] == ["visits"]
 
 
 def test_rows_that_are_moved_to_another_month_pay_there_again_from_that_months_share_alone(release, ledger, tmp_path):
@@ -267,13 +286,25 @@ def test_a_kept_release_is_published_as_that_of_its_period(run, release, ledger,
         assert release("2026-11")[0] != 0
     assert ledger.account("visits").spent_by_period.keys() == {"2026-11"}
     assert "another --period" in release("2026-12", "visits.toml", "--paid", 1)[2]
-    code, out, err = release("2026-11", "visits.toml", "--paid", 1, "--json")
+    code, out, err = run("release", tmp_path / "visits.toml", "--paid", 1, "--json")
     assert code == 0, err
     assert read_manifest(json.loads(out)["folder"])["dataset"]["series"]["name"] == "2026-11"
     assert ledger.account("visits").draws == 1
 
 
-# One long table.
+# The script of the docs, and one long table.
+
+
+def test_the_script_of_the_docs_makes_a_year(run, ledger, tmp_path, monkeypatch):
+    """The shell expands it, with a `dpviz` that writes down how it is called; each call is then run."""
+    page = (Path(dv.__file__).parent / "docs" / "ledger.md").read_text("utf-8").partition("## A series of releases\n")[2]
+    part, script = re.search(r"```toml\n(.*?)```.*?```sh\n(.*?)```", page, re.DOTALL).groups()
+    write_files(tmp_path, VISITS | tomllib.loads(part))
+    monkeypatch.chdir(tmp_path)
+    called = subprocess.run(["bash", "-ec", f"dpviz() {{ echo $@; }}\n{script}"], capture_output=True, text=True, check=True).stdout
+    assert [run(*line.split())[0] for line in called.splitlines()] == [0] * 13
+    assert ledger.account("visits").spent_by_period.keys() == set(MONTHS)
+    assert [*dv.read_releases("year")["period"].unique()] == MONTHS
 
 
 def test_a_folder_of_releases_is_one_long_table(run, ledger, tmp_path):
