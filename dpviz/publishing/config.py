@@ -35,6 +35,7 @@ from dpviz.space.region_builders import WRONG_ORDER
 from dpviz.space.summed import Summed
 
 NO_CRS = "none"
+PERIOD = "{period}"
 _OTHER_FRAMES = {
     ("points", "areas"): ", which have [regions] instead of [domain]",
     ("areas", "points"): ", which have [domain] instead of [regions]",
@@ -349,7 +350,8 @@ class DatasetPart:
         cap_epsilon: the largest epsilon that may ever be spent. Data that are new to the ledger need a cap; the first release fixes it.
         cap_delta: the largest delta that may ever be spent.
         cap_rho: the largest rho that may ever be spent, instead of epsilon and delta.
-        series: releases for one period after another; each is made with --period, and pays from its own share of the cap.
+        series: releases for one period after another; each is made with --period, and pays from its own share of the cap. In the paths of
+            the data and of the output folder, {period} stands for its name.
     """
 
     name: str
@@ -785,9 +787,11 @@ class ReleaseConfig(DataConfig):
         series = self.dataset.series
         if series is not None and series.time is not None and self.data.sample is not None:
             raise SettingError("[dataset.series] time is a column of files, and a sample has none: leave it out.")
+        if series is not None:
+            series.check_unit(self.data.unit)
 
     def in_period(self, name: str | None) -> ReleaseConfig:
-        """Say which period of the series is released.
+        """Say which period of the series is released; its name stands for {period} in the paths of the data and of the folder.
 
         Args:
             name: such as "2026-11"; None without a series.
@@ -800,9 +804,12 @@ class ReleaseConfig(DataConfig):
             raise SettingError("--period names a period of a series, and the configuration has no [dataset.series].")
         if series is not None and name is None:
             raise SettingError(f"[dataset.series] is a series of {series.period}s: say which one is released with --period.")
-        if series is not None and name is not None:
-            series.period_of(name)
-        return replace(self, period=name)
+        if series is None or name is None:
+            return self
+        series.period_of(name)
+        points, trips = (_name_period(paths, name) for paths in (self.data.points, self.data.trips))
+        output = replace(self.output, folder=self.output.folder.replace(PERIOD, name))
+        return replace(self, data=replace(self.data, points=points, trips=trips), output=output, period=name)
 
     @property
     def during(self) -> Period | None:
@@ -814,6 +821,13 @@ class ReleaseConfig(DataConfig):
     def declared_unit(self) -> str | None:
         """The unit that [dataset] declares in place of persons, "record" or "trip"; None if it does not, or there are persons."""
         return None if self.dataset.unit == "person" else self.dataset.unit
+
+
+def _name_period(paths: str | tuple[str, ...] | None, name: str) -> str | tuple[str, ...] | None:
+    """Write the name of a period in the place of {period} in paths."""
+    if isinstance(paths, tuple):
+        return tuple(path.replace(PERIOD, name) for path in paths)
+    return None if paths is None else paths.replace(PERIOD, name)
 
 
 PARTS: dict[str, type[Any]] = {name: key.kind for name, key in keys_of(ReleaseConfig).items()}

@@ -57,12 +57,13 @@ class Order:
         return f"Order({self.mechanism.key}, {self.budget}, {self.data!r})"
 
 
-def unit_definition(order: Order, terms: Terms) -> str:
+def unit_definition(order: Order, terms: Terms | None = None) -> str:
     """Define what one person is, which columns were not read, and what a series protects, for manifest and report; "" for nothing."""
     each_row = order.data.each_row
     rows = "" if each_row is None else each_row.to_publish
-    series = [f"{line[:1].lower()}{line[1:].removesuffix('.')}" for line in say_series(terms)]
-    return "; ".join(filter(None, (_person_definition(order), rows, *series)))
+    definition = "; ".join(filter(None, (_person_definition(order), rows)))
+    series = "" if terms is None else " ".join(say_series(terms)).removesuffix(".")
+    return ". ".join(filter(None, (definition, series)))
 
 
 def _person_definition(order: Order) -> str:

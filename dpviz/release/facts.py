@@ -17,7 +17,7 @@ from dpviz.codec import Codec, Limit, Scalar, Schema, Table
 from dpviz.errors import SettingError, check_choice
 from dpviz.families import FAMILIES
 from dpviz.privacy.series import Protects
-from dpviz.space.periods import Kind as Kinds
+from dpviz.space.periods import Kind as PeriodKind
 
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
 Version = Literal["2.0", "2.1", "2.2", "2.3", "2.4", "2.5"]
@@ -618,7 +618,7 @@ class SeriesPart:
     """
 
     name: Filled
-    kind: Kinds
+    kind: PeriodKind
     periods: OneOrMore
     protects: Protects
     time: str | None

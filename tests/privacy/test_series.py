@@ -185,7 +185,7 @@ def test_the_sum_over_all_periods_is_computed(unit, protects, periods, cap, said
     terms = Terms(unit=unit, neighbours="add or remove one", cap=cap, series=Series(periods=periods, protects=protects, time="at"))
     lines = " ".join(say_series(terms))
     assert said in lines
-    assert ("one that moves to another month changes two releases" in lines) == (protects != "person")
+    assert ("what moves to another month changes two releases" in lines) == (protects != "person")
 
 
 # Ledgers of the version before, kills, clocks and races.

@@ -230,6 +230,24 @@ def test_the_code_counts_the_same_month(tmp_path, monkeypatch):
     assert 0 < made.count.sum() < 60
 
 
+def test_the_name_of_a_period_stands_in_the_paths(run, ledger, tmp_path):
+    tables = changed(changed(TOGETHER, "data.points", "visits_{period}.csv"), "output.folder", "out {period}")
+    config = write_files(tmp_path, tables)
+    for month in ("2026-01", "2026-02"):
+        (tmp_path / "visits.csv").rename(tmp_path / f"visits_{month}.csv")
+        code, _, err = run("release", config, "--period", month)
+        assert (code, (tmp_path / f"out {month}" / "manifest.json").is_file()) == (0, True), err
+        write_files(tmp_path, tables, seed=7)
+    assert run("release", config, "--period", "2026-03")[0] == 2
+    assert ledger.account("visits").spent_by_period.keys() == {"2026-01", "2026-02"}
+
+
+@pytest.mark.parametrize(("tables", "protects"), [(VISITS, "record"), (RECORDS, "person-period"), (BOUNDED, "person-period")])
+def test_a_series_of_another_unit_is_refused_before_the_data_are_read(tables, protects):
+    with pytest.raises(SettingError, match="The unit of these data is one"):
+        from_tables(changed(tables, "dataset.series", SERIES | {"protects": protects}))
+
+
 def test_a_series_with_a_time_needs_files():
     tables = VISITS | {"data": {"sample": "la_residents"}, "mechanism": {"key": "quadtree"}}
     del tables["regions"]
