@@ -45,12 +45,13 @@ def say_series(terms: Terms) -> list[str]:
 
 
 def say_replaced(series: Series, neighbours: str) -> list[str]:
-    """Say what neighbours are, where single periods or records are protected."""
-    if series.protects == "person":
-        return []
+    """Say what neighbours are, where one replaces another or single periods or records are protected."""
     each = series.period
     if neighbours == REPLACE:
-        return [f"Neighbours have one replaced by another of the same {each}: exact totals of {each}s are public."]
+        same = f"in the same {each}s" if series.protects == "person" else f"of the same {each}"
+        return [f"Neighbours have one replaced by another {same}: exact totals of {each}s are public."]
+    if series.protects == "person":
+        return []
     return [f"This hides whether it is there, or is another of the same {each}; what moves to another {each} changes two releases."]
 
 

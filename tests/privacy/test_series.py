@@ -188,6 +188,12 @@ def test_the_sum_over_all_periods_is_computed(unit, protects, periods, cap, said
     assert ("what moves to another month changes two releases" in lines) == (protects != "person")
 
 
+@pytest.mark.parametrize(("protects", "said"), [("person", "another in the same months"), ("person-period", "another of the same month")])
+def test_totals_that_a_replacement_leaves_as_they_are_are_said_to_be_public(protects, said):
+    terms = Terms(unit="person", neighbours="replace one", cap=PureBudget(1), series=Series(protects=protects, time="at"))
+    assert say_series(terms)[-1] == f"Neighbours have one replaced by {said}: exact totals of months are public."
+
+
 # Ledgers of the version before, kills, clocks and races.
 
 
