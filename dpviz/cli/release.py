@@ -178,7 +178,7 @@ def _choose_key(config: ReleaseConfig, ledger: Ledger, *, makes: bool) -> bytes 
 
     Args:
         config: of the release.
-        ledger: if this makes it, the curator is told.
+        ledger: if this makes it, that is said.
         makes: whether a ledger that is not there yet is made; a dry run makes none.
     """
     if config.dataset.series is None or not (makes or ledger.exists()):

@@ -36,7 +36,7 @@ class Series:
 
     Attributes:
         period: the kind of period: "month", "quarter" or "year".
-        periods: n, the most periods that are ever paid for, from 2 to 1,000; in any order, and none need follow another.
+        periods: the most that are ever paid for (n above), from 2 to 1,000; in any order, and none need follow another.
         protects: all that one person (or record, if each is its own person) has in all periods together; what one person has in a single
             period; or one record.
         time: the column that says in which period a row counts; other rows are left out. Without it, which "person" alone allows, the
