@@ -121,6 +121,7 @@ def _add_init_arguments(command: argparse.ArgumentParser) -> None:
 def _add_release_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see the app's Help page, Publishing a release")
     command.add_argument("--output", metavar="FOLDER", help="write there instead of where the configuration says")
+    command.add_argument("--period", metavar="NAME", help="of a series of releases, the period to release, such as 2026-11")
     _add_engine_arguments(command)
     _add_left_out(command)
     _add_copies(command)

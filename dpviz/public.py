@@ -49,12 +49,14 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
+from dpviz.privacy.series import Series
 from dpviz.publishing.dry_run import expected_errors, find_epsilon
 from dpviz.publishing.in_python import publish
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.cross_release import CrossRelease
 from dpviz.release.files import read_manifest, read_release, write_release
 from dpviz.release.manifest import describe
+from dpviz.release.many import read_releases
 from dpviz.release.mean_release import MeanRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.publication import Publication
@@ -64,6 +66,7 @@ from dpviz.samples.load import load_sample
 from dpviz.space.categories import Categories
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
+from dpviz.space.periods import Period
 from dpviz.space.regions import Regions
 from dpviz.space.study_area import mask_outside
 from dpviz.space.summed import Summed
@@ -96,6 +99,7 @@ __all__ = [
     "MeanRelease",
     "Mechanism",
     "PathTree",
+    "Period",
     "PointCounts",
     "PointRelease",
     "PrivTree",
@@ -107,6 +111,7 @@ __all__ = [
     "RefusedError",
     "RegionTree",
     "Regions",
+    "Series",
     "SettingError",
     "StabilityHistogram",
     "Study",
@@ -136,6 +141,7 @@ __all__ = [
     "read_polygons",
     "read_regions",
     "read_release",
+    "read_releases",
     "read_trips",
     "setting",
     "summary",

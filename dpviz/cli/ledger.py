@@ -6,6 +6,7 @@ import os
 import shlex
 from argparse import Namespace
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from dpviz.amounts import format_budget
@@ -118,6 +119,8 @@ def account_facts(account: Account) -> Facts:
         "created": account.created,
         "truth_seen": account.truth_seen,
         "persons_searched": account.persons_searched,
+        "series": None if terms.series is None else asdict(terms.series),
+        "spent_by_period": {period: exact_texts(amount) for period, amount in account.spent_by_period.items()},
     }
 
 
@@ -132,6 +135,9 @@ def account_line(account: Account) -> str:
     seen += "; distinct values of columns were counted, to find persons" if account.persons_searched else ""
     spent, left = format_budget(account.spent), format_budget(account.left)
     terms = account.terms
+    if terms.series is not None:
+        paid = ", ".join(sorted(account.spent_by_period)) or "none yet"
+        left = f"{left} in each further {terms.series.period}; a series of {terms.series.describe()}, paid: {paid}"
     unit = f"one person ({terms.person_text})" if terms.unit == "person" else f"one {terms.unit}"
     return f"{account.name}: {draws(account)}, spent {spent}, left {left}; {unit}, {terms.neighbours}{seen}"
 
@@ -146,6 +152,7 @@ def entry_facts(entry: Entry) -> Facts:
         "purpose": entry.purpose,
         "contributions": entry.contributions,
         "published": entry.published,
+        "period": entry.period,
     }
 
 
@@ -154,7 +161,8 @@ def entry_line(entry: Entry, *, is_kept: bool) -> str:
     state = f", published as {entry.published}" if entry.published else ""
     if entry.purpose == "release" and not entry.published and not is_kept:
         state = ", neither published nor kept"
-    return f"  {entry.id}  {entry.time}  {entry.mechanism}  {format_budget(amount_of(entry.budget))}  {entry.purpose}{state}"
+    period = "" if entry.period is None else f"{entry.period}  "
+    return f"  {entry.id}  {entry.time}  {period}{entry.mechanism}  {format_budget(amount_of(entry.budget))}  {entry.purpose}{state}"
 
 
 def kept_line(name: str, entry: Entry) -> str:

@@ -16,6 +16,7 @@ from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError
 from dpviz.privacy.accounts import Account, amount_of
 from dpviz.privacy.ledger import Ledger
+from dpviz.privacy.series_words import say_series
 from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.dry_run import FROM_DATA, ExpectedErrors, expected_errors
 from dpviz.publishing.guessed_records import DENOMINATOR, PublicGuess, check_fits, count_no_records
@@ -24,7 +25,7 @@ from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Publishe
 from dpviz.publishing.paths import resolve_path
 from dpviz.publishing.private_data import left_out, make_frame, open_sources, read_data
 from dpviz.publishing.public_guess import EVEN, TOWNS
-from dpviz.publishing.publish import check_public, preview_payment, publish, write
+from dpviz.publishing.publish import check_public, describe_made, preview_payment, publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
 
 Facts = dict[str, Any]
@@ -38,6 +39,8 @@ def run_release(arguments: Namespace) -> int:
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
     config = read_config(Path(arguments.config), for_dry_run=arguments.dry_run)
     config = replace(config, data=config.data.with_engine(arguments.engine, scheduler).with_copies(arguments.copies))
+    if arguments.paid is None or arguments.period is not None:  # what was paid for knows its period
+        config = config.in_period(arguments.period)
     words = publication_texts(config) if arguments.output is None else replace(publication_texts(config), folder=Path(arguments.output))
     unfit = _find_unfit(config, words)
     if unfit is not None and not arguments.dry_run:
@@ -93,7 +96,8 @@ def _print_published(published: Published, ledger: Ledger, engine: str | None, *
         **ledger_facts(ledger),
         "engine": engine,
     }
-    left = format_budget(published.account.left)
+    left = format_budget(published.account.left_in(published.period))
+    left = left if published.period is None else f"{left} in {published.period}"
     message = f"Published in {published.folder}."
     try:
         account_text = f"{published.account.name}: {draws(published.account)}, left {left}."
@@ -147,7 +151,8 @@ def read_order(
         check_public(mechanism, frame, budget, config.data.contributions or 1)
         if guess is not None:
             check_fits(count_no_records(mechanism, frame), guess)
-    opened = run_with_bar("counting", lambda watch: read_data(sources, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
+    key = _choose_key(config, ledger, makes=asks)
+    opened = run_with_bar("counting", lambda watch: read_data(sources, frame, bad_rows="drop", watch=watch, scheduler=scheduler, key=key))
     for note in opened.notes:
         say(f"Curator only: {advise_on_command_line(note)}")
     if opened.notes and asks:
@@ -161,9 +166,27 @@ def read_order(
         cap=config.dataset.cap(),
         person=config.data.person or "",
         may_be_empty=config.data.may_be_empty,
+        series=config.dataset.series,
+        period=config.period,
     )
     _say_of_count(order, opened.engine, ledger, shows=shows)
     return order, opened.engine
+
+
+def _choose_key(config: ReleaseConfig, ledger: Ledger, *, makes: bool) -> bytes | None:
+    """Return what chooses the records that a person keeps: of a series the ledger's secret, and otherwise a fresh one, which is None.
+
+    Args:
+        config: of the release.
+        ledger: if this makes it, that is said.
+        makes: whether a ledger that is not there yet is made; a dry run makes none.
+    """
+    if config.dataset.series is None or not (makes or ledger.exists()):
+        return None
+    was_made, key = ledger.made, ledger.kept_key()
+    if ledger.made and not was_made:
+        say(describe_made(ledger))
+    return key
 
 
 def _say_of_count(order: Order, engine: str | None, ledger: Ledger, *, shows: bool) -> None:
@@ -255,7 +278,7 @@ def _dry_run(
     except DpvizError as error:
         refusal = str(error)
     unknown = [_UNKNOWN[name] for name in config.left_out]
-    cost = [] if account is None else [_cost_line(order, account, errors)]
+    cost = [] if account is None else [_cost_line(order, account, errors), *say_series(account.terms)]
     refused = [] if refusal is None else [f"This release would be refused: {refusal}"]
     table = errors.by_level.dropna(axis=1, how="all")
     table_text = table.to_string(index=False, na_rep="-", float_format=lambda number: format_decimal(number, 3))
@@ -281,7 +304,8 @@ def _cost_line(order: Order, account: Account, errors: ExpectedErrors) -> str:
     counted = "" if set(amount) <= set(cost) else f" (in the ledger {format_budget(cost)})"
     return (
         f"Would spend {format_budget(amount)}{counted}, protecting one {errors.receipt.unit} ({errors.receipt.neighbours});"
-        f" left after it: {format_budget(account.left)}. Nothing was spent."
+        f" left after it{'' if order.period is None else f' in {order.period}'}: {format_budget(account.left_in(order.period))}."
+        " Nothing was spent."
     )
 
 
@@ -292,7 +316,7 @@ def _dry_run_facts(order: Order, account: Account | None, refusal: str | None, e
     return {
         "budget": str(order.budget),
         "cost": None if account is None else exact_texts(account.terms.cost(order.budget)),
-        "left": None if account is None else exact_texts(account.left),
+        "left": None if account is None else exact_texts(account.left_in(order.period)),
         "refused": refusal,
         "unit": receipt.unit,
         "neighbours": receipt.neighbours,

@@ -251,6 +251,11 @@ def cells_by_slot(places: Integers, slots: Integers, width: int) -> Integers:
     return cells
 
 
+def cells_in_period(cells: Integers, slots: Integers) -> Integers:
+    """Return (n,) cells of rows whose slot, a month of a period, is not negative; NO_SLOT where it is OUTSIDE, and the row is inside."""
+    return cells_by_slot(cells, np.minimum(slots, 0), 1)
+
+
 def pairs_of(origin: NDArray[np.signedinteger[Any]], destination: NDArray[np.signedinteger[Any]], width: int) -> Integers:
     """Return (n,) cells of pairs of leaves, origin * width + destination; BAD where either is BAD, else OUTSIDE where either is OUTSIDE."""
     pairs = origin.astype(np.int64) * width + destination

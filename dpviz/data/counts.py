@@ -18,6 +18,7 @@ from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows
 from dpviz.data.roles import EachRow
 from dpviz.errors import InputError, check_choice
 from dpviz.families import FAMILIES
+from dpviz.space.periods import Period
 
 RECORD, PERSON = "record", "person"
 
@@ -41,6 +42,7 @@ class Counts(PrivateCard):
         fingerprints: of the files or rows that were counted; private, and not in a pickle.
         each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
             for names of columns that the file does not declare.
+        during: the one period whose rows were counted; None for all rows. Public.
 
     Raises:
         InputError: the arrays differ in length, a place is not of the frame or out of order, a count is under 1, the counts add up to more
@@ -67,6 +69,7 @@ class Counts(PrivateCard):
     unit_declared: bool = True
     fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
     each_row: EachRow | None = None
+    during: Period | None = None
 
     def __post_init__(self) -> None:
         for name in (*self.places, "count"):

@@ -45,4 +45,6 @@ def refuse_empty_data(data: Counts) -> None:
         reason = "No record can be used: all are unreadable, or lie outside."
     else:
         reason = data.none_inside
+    if data.during is not None and data.outside:
+        reason = f"{reason} And is any of them of {data.during.name}, by the column {data.during.time!r}?"
     raise InputError(f"{reason} Nothing was spent. If data without records are right, pass may_be_empty=True.")

@@ -163,7 +163,8 @@ def _parse_times(texts: pa.Array, zone: str) -> pa.ChunkedArray:
     def parse(chosen: pa.Array) -> pd.Series:
         written = pc.if_else(chosen, trimmed, pa.scalar(None, trimmed.type)).to_pandas()
         times: pd.Series = pd.to_datetime(written, format="ISO8601", errors="coerce", utc=True)
-        return times
+        usable: pd.Series = times.where(times.dt.year.between(*_YEARS)).dt.as_unit("ns")  # whatever unit other entries give the column
+        return usable
 
     converted, local = parse(has_offset).dt.tz_convert(zone).dt.tz_localize(None), parse(is_local).dt.tz_localize(None)
     return pa.chunked_array([pa.Array.from_pandas(local.fillna(converted))])

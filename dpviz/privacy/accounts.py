@@ -5,12 +5,15 @@ All amounts are exact fractions. A *draw* is one run of a mechanism on the datas
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 
 from dpviz.amounts import format_budget
 from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
 from dpviz.privacy.budget import LARGEST, ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.series import Series
+from dpviz.space.periods import check_name
 
 Amount = dict[str, Fraction]
 """Exact numbers by name: {"epsilon": ...}, {"epsilon": ..., "delta": ...} or {"rho": ...}."""
@@ -38,9 +41,12 @@ class Terms:
             vouches for the grouping by person; None if an older version opened the account without noting it. "" for other units.
             The most records per person are not part of the terms: they may differ between draws, and each draw protects everything
             that a person contributed to it.
+        series: releases for one period after another, each of which may spend its own part of the cap; None for an account whose draws
+            all spend from one cap.
 
     Raises:
-        SettingError: the unit is unknown; neighbours or person is not a short text; or a person is given for another unit.
+        SettingError: the unit is unknown, or not one that the series protects; neighbours or person is not a short text; or a person is
+            given for another unit.
         BudgetError: the cap is not a budget.
 
     >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
@@ -52,6 +58,7 @@ class Terms:
     neighbours: str
     cap: Budget
     person: str | None = ""
+    series: Series | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.unit, UNITS, "unit")
@@ -62,6 +69,8 @@ class Terms:
             if self.person is not None:
                 require_short_text(self.person, "The name of the column of persons")
         amount_of(self.cap)
+        if self.series is not None:
+            self.series.check_unit(self.unit)
 
     @property
     def currency(self) -> str:
@@ -73,6 +82,11 @@ class Terms:
         """The cap in its currency: exact epsilon and delta, or rho."""
         parts = amount_of(self.cap)
         return parts if "rho" in parts else {"epsilon": parts["epsilon"], "delta": parts.get("delta", Fraction(0))}
+
+    @property
+    def share(self) -> Amount:
+        """The most that one period of the series may spend, exact; the cap without a series."""
+        return self.limit if self.series is None else self.series.share_of(self.limit)
 
     def cost(self, budget: Budget) -> Amount:
         """The cost of a draw in this account's currency. In rho, a pure epsilon costs epsilon**2 / 2.
@@ -108,13 +122,14 @@ class Terms:
 
     @property
     def descriptions(self) -> dict[str, str]:
-        """Unit, definition of a person, neighbouring relation, currency and cap as texts, to be shown and compared."""
+        """Unit, definition of a person, neighbouring relation, currency, cap and series as texts, to be shown and compared."""
         return {
             "unit": self.unit,
             "definition of a person": self.person_text,
             "neighbouring relation": self.neighbours,
             "currency": self.currency,
             "cap": exact_text(self.limit),
+            "series": "none" if self.series is None else self.series.describe(),
         }
 
     @property
@@ -125,6 +140,19 @@ class Terms:
         if self.person is None:
             return "not known (an older version did not note it)"
         return f"one value of the column {self.person!r}" if self.person else "what the curator vouches for, without a column"
+
+    def check_period(self, period: str | None) -> None:
+        """Refuse a name that is none of a period of the series, and a period without a series.
+
+        Raises:
+            SettingError: it is refused.
+        """
+        if self.series is not None and period is None:
+            raise SettingError(f"These data are released in a series: say which {self.series.period} pays.")
+        if self.series is None and period is not None:
+            raise SettingError("These data are not released in a series: they have one cap, and no period pays from it.")
+        if self.series is not None and period is not None:
+            check_name(period, self.series.period)
 
     def take_over_person(self, terms: Terms) -> Terms:
         """These terms, with the definition of a person of `terms` if an older version did not note it."""
@@ -143,6 +171,7 @@ class Account:
         created: when it was opened, UTC, ISO 8601.
         truth_seen: whether figures made from the true data were looked at, through this account or before it existed.
         persons_searched: whether distinct values of columns were counted, to find persons.
+        spent_by_period: of a series, the same by the names of the periods that were paid for; their sum is `spent`.
 
     >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
     >>> spent = {"epsilon": Fraction(1, 2), "delta": Fraction(0)}
@@ -158,36 +187,81 @@ class Account:
     created: str
     truth_seen: bool
     persons_searched: bool = False
+    spent_by_period: Mapping[str, Amount] = field(default_factory=dict)
 
     @property
     def left(self) -> Amount:
-        """The remaining budget: the cap minus what is spent, exact."""
-        return {name: limit - self.spent[name] for name, limit in self.terms.limit.items()}
+        """The remaining budget: the cap minus what is spent, exact; of a series, what a period has that was not paid for yet, if any."""
+        if self.terms.series is None:
+            return {name: limit - self.spent[name] for name, limit in self.terms.limit.items()}
+        is_full = len(self.spent_by_period) >= self.terms.series.periods
+        return dict.fromkeys(self.terms.limit, Fraction(0)) if is_full else self.terms.share
 
-    def after(self, budget: Budget) -> Amount:
+    def spent_in(self, period: str | None) -> Amount:
+        """What is spent in a period of the series, exact; without a series and a period, what is spent in all."""
+        return self.spent if period is None else dict(self.spent_by_period.get(period, dict.fromkeys(self.terms.limit, Fraction(0))))
+
+    def left_in(self, period: str | None) -> Amount:
+        """The remaining budget of a period of the series, exact; without a series and a period, that of the account."""
+        spent = self.spent_by_period.get(period or "")
+        return self.left if spent is None else {name: share - spent[name] for name, share in self.terms.share.items()}
+
+    def paying(self, budget: Budget, period: str | None = None) -> Account:
+        """This account after one more draw. Nothing is recorded.
+
+        Args:
+            budget: the whole budget of that draw.
+            period: of a series, the name of the period that pays; None without one.
+
+        Raises:
+            RefusedError: as for `after`.
+            SettingError: as for `after`.
+            BudgetError: as for `after`.
+        """
+        spent, by_period = self.after(budget, period), dict(self.spent_by_period)
+        if period is not None:
+            before = self.spent_in(period)
+            by_period[period] = {name: before[name] + part for name, part in self.terms.cost(budget).items()}
+        return replace(self, spent=spent, draws=self.draws + 1, spent_by_period=by_period)
+
+    def after(self, budget: Budget, period: str | None = None) -> Amount:
         """The total that would be spent after one more draw. Nothing is recorded.
 
         Args:
             budget: the whole budget of that draw.
+            period: of a series, the name of the period that pays; None without one.
 
         Returns:
             Exact epsilon and delta, or rho.
 
         Raises:
-            RefusedError: the sum would exceed the cap (the text states the remaining budget), would have more digits than can be
-                stored, or the budget cannot be converted to the account's currency.
+            RefusedError: the sum would exceed the cap, or a period's share of it (the text states the remaining budget), the series has no
+                further period, the sum would have more digits than can be stored, or the budget cannot be converted to the account's
+                currency.
+            SettingError: a series without a period's name, or the other way round.
             BudgetError: `budget` is not a budget.
         """
-        cost = self.terms.cost(budget)
+        self._check_period(period)
+        cost, left = self.terms.cost(budget), self.left_in(period)
         spent = {name: self.spent[name] + part for name, part in cost.items()}
-        if any(part > self.terms.limit[name] for name, part in spent.items()):
-            cost_text, left_text, limit_text = (format_budget(amount, zero_delta=True) for amount in (cost, self.left, self.terms.limit))
+        if any(part > left[name] for name, part in cost.items()):
+            cost_text, left_text, limit_text = (format_budget(amount, zero_delta=True) for amount in (cost, left, self.terms.share))
+            owner = f"'{self.name}'" if period is None else f"{period} in '{self.name}'"
             raise RefusedError(
-                f"The cap of '{self.name}' would be exceeded: the draw would spend {cost_text}; left: {left_text} (of {limit_text})."
+                f"The cap of {owner} would be exceeded: the draw would spend {cost_text}; left: {left_text} (of {limit_text})."
             )
         if any(part.denominator > _LARGEST_SUM_DENOMINATOR for part in spent.values()):  # Python writes no number of more than 4,300 digits
             raise RefusedError(f"With this budget the sum for '{self.name}' has too many digits to store: use a budget with fewer digits.")
         return spent
+
+    def _check_period(self, period: str | None) -> None:
+        """Refuse a period that the terms refuse, and one beyond the last of the series."""
+        self.terms.check_period(period)
+        series = self.terms.series
+        if series is not None and period not in self.spent_by_period and len(self.spent_by_period) >= series.periods:
+            raise RefusedError(
+                f"The series '{self.name}' has {series.periods} {series.period}s, and all are paid for: {period} would be one more."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +276,7 @@ class Entry:
         purpose: "draw" (to look at) or "release" (to publish).
         contributions: the most records per unit that were counted.
         published: id of the release that was published from this draw; None if none was.
+        period: of a series, the name of the period that paid; None without one.
 
     >>> Entry(
     ...     id=1,
@@ -222,6 +297,7 @@ class Entry:
     purpose: str
     contributions: int
     published: str | None
+    period: str | None = None
 
 
 def exact_text(amount: Amount) -> str:

@@ -20,9 +20,10 @@ from typing import Self
 from platformdirs import user_data_path
 
 from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
-from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, budget_of, exact_amount, exact_text, require_short_text
+from dpviz.privacy.accounts import Account, Amount, Entry, Terms, amount_of, budget_of, exact_amount, exact_text, require_short_text
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger_file import NAMED_BY_PATH, NAMED_BY_VARIABLE, LedgerFile
+from dpviz.privacy.series import Series
 
 __all__ = ["Account", "Entry", "Ledger", "Terms", "default_path"]
 
@@ -39,7 +40,8 @@ class Ledger:
     only when the new sum is synced to the disk; noise may be drawn only after that. A crash before the commit leaves neither an entry
     nor a draw. A crash after it leaves an entry, perhaps without its draw. So the recorded sum is at least what was really spent.
     If the ledger cannot be read or written for any reason (a full disk, a read-only or damaged file), a `RefusedError` is raised, and
-    nothing may be drawn.
+    nothing may be drawn. Of a series (`Terms.series`) the same transaction compares the sum of the draw's period with the period's share,
+    and the number of periods with theirs. No clock decides anything: the period is named.
 
     How a dataset is recognised: by its name, and by fingerprints of its content, which are digests of the bytes of its file and of
     its counts in the public domain or regions. If it is renamed, copied or converted, or counted in another domain, it still has its
@@ -138,8 +140,12 @@ class Ledger:
         with self._file.reading() as db:
             return _read_account(db, _find_by_name(db, name))
 
-    def remaining(self, name: str) -> Budget | None:
+    def remaining(self, name: str, period: str | None = None) -> Budget | None:
         """The budget that one dataset has left, by its name: pure where no delta is left; None if nothing is left.
+
+        Args:
+            name: the dataset's name.
+            period: of a series, the name of the period that would pay; None without one.
 
         Raises:
             RefusedError: as for `account`.
@@ -153,7 +159,7 @@ class Ledger:
         PureBudget(epsilon=Fraction(3, 2))
         """
         account = self.account(name)
-        left = dict(account.left)
+        left = dict(account.left_in(period))
         if next(iter(left.values())) <= 0:
             return None
         if left.get("delta") == 0:
@@ -249,6 +255,7 @@ class Ledger:
         mechanism: str,
         purpose: str = "draw",
         contributions: int = 1,
+        period: str | None = None,
     ) -> tuple[Account, Entry]:
         """Open the account of a dataset and pay for one draw from it, in one transaction. A refusal changes nothing in the ledger.
 
@@ -260,6 +267,7 @@ class Ledger:
             mechanism: the mechanism's key.
             purpose: "draw" (to look at) or "release" (to publish).
             contributions: the most records per unit that are counted.
+            period: of a series, the name of the period that pays, such as "2026-11"; None without one.
 
         Returns:
             The account with this draw, and its entry, committed and synced to the disk. Draw only after this has returned.
@@ -274,10 +282,10 @@ class Ledger:
         self._file.create()
         with self._file.writing() as db:
             account = _join_account(db, name, fingerprints, terms)
-            entry = _record_draw(db, account, budget, (mechanism, purpose, contributions))
+            entry = _record_draw(db, account, budget, (mechanism, purpose, contributions, period))
             return _read_account(db, _find_by_name(db, account.name)), entry
 
-    def preview(self, name: str, fingerprints: Iterable[str], terms: Terms, budget: Budget) -> Account:
+    def preview(self, name: str, fingerprints: Iterable[str], terms: Terms, budget: Budget, *, period: str | None = None) -> Account:
         """The account as `pay` would leave it now; nothing is written, and nothing is spent.
 
         Args:
@@ -285,6 +293,7 @@ class Ledger:
             fingerprints: as for `open`.
             terms: as for `open`.
             budget: the whole budget of the draw.
+            period: as for `pay`.
 
         Raises:
             RefusedError: as for `pay`.
@@ -303,9 +312,18 @@ class Ledger:
             _refuse_other_terms(account, terms)
         else:
             account = replace(account, terms=terms, spent=zero)
-        return replace(account, spent=account.after(budget), draws=account.draws + 1)
+        return account.paying(budget, period)
 
-    def spend(self, name: str | Account, budget: Budget, *, mechanism: str, purpose: str = "draw", contributions: int = 1) -> int:
+    def spend(
+        self,
+        name: str | Account,
+        budget: Budget,
+        *,
+        mechanism: str,
+        purpose: str = "draw",
+        contributions: int = 1,
+        period: str | None = None,
+    ) -> int:
         """Pay for one draw before it is made. When this returns, the payment is committed and synced to the disk.
 
         Args:
@@ -314,6 +332,7 @@ class Ledger:
             mechanism: the mechanism's key.
             purpose: "draw" (to look at) or "release" (to publish).
             contributions: the most records per unit that are counted.
+            period: as for `pay`.
 
         Returns:
             The id of the entry. Draw only after this has returned; if it raises, draw nothing.
@@ -330,7 +349,20 @@ class Ledger:
             account = _read_account(db, _find_by_name(db, name.name if isinstance(name, Account) else name))
             if isinstance(name, Account):
                 _refuse_other_terms(account, name.terms)
-            return _record_draw(db, account, budget, (mechanism, purpose, contributions)).id
+            return _record_draw(db, account, budget, (mechanism, purpose, contributions, period)).id
+
+    def kept_key(self) -> bytes:
+        """A secret of this ledger by which a series chooses the records that each person keeps: the same in every period.
+
+        It is no noise, and depends on no data. It goes to a reader's `key`.
+
+        Raises:
+            RefusedError: the ledger cannot be read or made.
+        """
+        self._file.create()
+        with self._file.reading() as db:
+            secret = str(db.execute("SELECT key FROM ledger").fetchone()["key"])
+        return hmac.new(secret.encode(), b"kept records", hashlib.sha256).digest()
 
     def published(self, entry_id: int, release_id: str) -> None:
         """Record that a draw was published. Publishing it again under another id costs nothing; the last id is kept.
@@ -448,13 +480,13 @@ def _join_account(db: sqlite3.Connection, name: str, fingerprints: list[str], te
     return _read_account(db, _find_by_name(db, row["name"]))
 
 
-def _record_draw(db: sqlite3.Connection, account: Account, budget: Budget, details: tuple[str, str, int]) -> Entry:
-    """Add a draw to an account if the cap allows it. `details` holds the draw's mechanism, purpose and contributions."""
-    spent = exact_text(account.after(budget))
+def _record_draw(db: sqlite3.Connection, account: Account, budget: Budget, details: tuple[str, str, int, str | None]) -> Entry:
+    """Add a draw to an account if the cap allows it. `details` holds the draw's mechanism, purpose, contributions and period."""
+    spent = exact_text(account.after(budget, details[-1]))
     row = (_find_by_name(db, account.name)["id"], _now(), *details, exact_text(amount_of(budget)))
     db.execute("UPDATE dataset SET spent = ? WHERE id = ?", (spent, row[0]))
     entry_id = db.execute(
-        "INSERT INTO draw (dataset, time, mechanism, purpose, contributions, budget) VALUES (?, ?, ?, ?, ?, ?)", row
+        "INSERT INTO draw (dataset, time, mechanism, purpose, contributions, period, budget) VALUES (?, ?, ?, ?, ?, ?, ?)", row
     ).lastrowid
     return _read_entry(db.execute("SELECT * FROM draw WHERE id = ?", (entry_id,)).fetchone())
 
@@ -504,15 +536,15 @@ def _find_by_fingerprints(db: sqlite3.Connection, digests: list[str], name: str 
 
 def _insert_account(db: sqlite3.Connection, name: str, terms: Terms) -> sqlite3.Row:
     row = (name, _now(), *_account_columns(terms), 0)
-    columns = "name, created, unit, neighbours, cap, spent, person, truth_seen"
-    db.execute(f"INSERT INTO dataset ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608  (our own text)
+    columns = "name, created, unit, neighbours, cap, spent, person, series, truth_seen"
+    db.execute(f"INSERT INTO dataset ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608  (our own text)
     return _find_by_name(db, name)
 
 
-def _account_columns(terms: Terms) -> tuple[str, str, str, str, str | None]:
-    """The stored texts of a new account: unit, neighbours, cap, a spent amount of 0, and the column of persons."""
+def _account_columns(terms: Terms) -> tuple[str, str, str, str, str | None, str | None]:
+    """The stored texts of a new account: unit, neighbours, cap, a spent amount of 0, the column of persons, and the series."""
     cap, nothing = exact_text(amount_of(terms.cap)), exact_text(dict.fromkeys(terms.limit, Fraction(0)))
-    return terms.unit, terms.neighbours, cap, nothing, terms.person
+    return terms.unit, terms.neighbours, cap, nothing, terms.person, None if terms.series is None else terms.series.to_text()
 
 
 def _set_or_check_terms(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) -> None:
@@ -524,7 +556,7 @@ def _set_or_check_terms(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) 
     account = _read_account(db, row)
     if not account.draws:
         db.execute(
-            "UPDATE dataset SET unit = ?, neighbours = ?, cap = ?, spent = ?, person = ? WHERE id = ?",
+            "UPDATE dataset SET unit = ?, neighbours = ?, cap = ?, spent = ?, person = ?, series = ? WHERE id = ?",
             (*_account_columns(terms), row["id"]),
         )
         return
@@ -534,6 +566,8 @@ def _set_or_check_terms(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) 
 
 
 def _refuse_other_terms(account: Account, terms: Terms) -> None:
+    if account.terms.series is not None and terms.series is None:
+        raise RefusedError(account.terms.series.send_to_command_line(account.name))
     current, given = account.terms.take_over_person(terms).descriptions, terms.descriptions
     differences = [f"its {name} is {current[name]}, not {given[name]}" for name in current if current[name] != given[name]]
     if differences:
@@ -545,22 +579,40 @@ def _refuse_other_terms(account: Account, terms: Terms) -> None:
 
 def _read_account(db: sqlite3.Connection, row: sqlite3.Row) -> Account:
     """The account in a row, after a check that its stored sum equals the sum of its draws."""
-    counts_of_budgets = db.execute("SELECT budget, count(*) FROM draw WHERE dataset = ? GROUP BY budget", (row["id"],)).fetchall()
+    drawn = db.execute("SELECT budget, period, count(*) FROM draw WHERE dataset = ? GROUP BY budget, period", (row["id"],)).fetchall()
     with _refuse_bad_rows(row["name"]):
+        terms = Terms(
+            unit=row["unit"],
+            neighbours=row["neighbours"],
+            cap=_parse_budget(row["cap"]),
+            person=row["person"],
+            series=None if row["series"] is None else Series.from_text(row["series"]),
+        )
+        for _, period, _ in drawn:
+            terms.check_period(period)
+        sums = _add_up(terms, ((terms.cost(_parse_budget(budget)), period, times) for budget, period, times in drawn))
         account = Account(
             name=row["name"],
-            terms=Terms(unit=row["unit"], neighbours=row["neighbours"], cap=_parse_budget(row["cap"]), person=row["person"]),
+            terms=terms,
             spent=exact_amount(row["spent"]),
-            draws=sum(times for _, times in counts_of_budgets),
+            draws=sum(times for _, _, times in drawn),
             created=row["created"],
             truth_seen=_was_truth_seen(db, row),
             persons_searched=_is_noted(db, "searched", row),
+            spent_by_period={} if terms.series is None else {str(period): amount for period, amount in sums.items()},
         )
-        costs = [(account.terms.cost(_parse_budget(text)), times) for text, times in counts_of_budgets]
-    sums = {name: sum((cost[name] * times for cost, times in costs), Fraction(0)) for name in account.terms.limit}
-    if sums != account.spent:
+    if account.spent != {name: sum((amount[name] for amount in sums.values()), Fraction(0)) for name in terms.limit}:
         raise RefusedError(f"The ledger's sum for '{account.name}' is not the sum of its draws: no further draw is allowed.")
     return account
+
+
+def _add_up(terms: Terms, costs: Iterable[tuple[Amount, str | None, int]]) -> dict[str | None, Amount]:
+    """Add up the costs of draws by their periods; each comes with the number of draws that cost it."""
+    sums: dict[str | None, Amount] = {}
+    for cost, period, times in costs:
+        so_far = sums.setdefault(period, dict.fromkeys(terms.limit, Fraction(0)))
+        sums[period] = {name: so_far[name] + part * times for name, part in cost.items()}
+    return sums
 
 
 def _was_truth_seen(db: sqlite3.Connection, row: sqlite3.Row) -> bool:
@@ -588,5 +640,5 @@ def _refuse_bad_rows(name: str) -> Iterator[None]:
 
 
 def _read_entry(row: sqlite3.Row) -> Entry:
-    facts = {name: row[name] for name in ("id", "time", "mechanism", "purpose", "contributions", "published")}
+    facts = {name: row[name] for name in ("id", "time", "mechanism", "purpose", "contributions", "published", "period")}
     return Entry(**facts, budget=_parse_budget(row["budget"]))

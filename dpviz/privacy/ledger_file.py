@@ -18,7 +18,7 @@ from pathlib import Path
 from dpviz.errors import RefusedError
 
 APPLICATION = 0x44505631  # "DPV1" in the file's header, to distinguish it from other SQLite files
-VERSION = 3
+VERSION = 4
 BUSY = 5.0  # seconds to wait for another process, or another thread
 NAMED_BY_VARIABLE, NAMED_BY_PATH = "variable", "path"
 _TABLES_1 = {
@@ -34,11 +34,16 @@ _TABLES_2 = {
     "dataset": f"{_TABLES_1['dataset'][:-1]}, person TEXT)",
     "seen": "CREATE TABLE seen (digest TEXT NOT NULL UNIQUE)",
 }
-TABLES = {**_TABLES_2, "searched": "CREATE TABLE searched (digest TEXT NOT NULL UNIQUE)"}
+_TABLES_3 = {**_TABLES_2, "searched": "CREATE TABLE searched (digest TEXT NOT NULL UNIQUE)"}
+TABLES = {
+    **_TABLES_3,
+    "dataset": f"{_TABLES_3['dataset'][:-1]}, series TEXT)",
+    "draw": f"{_TABLES_3['draw'][:-1]}, period TEXT)",
+}
 """The tables of this version. `mark` holds the fingerprints of datasets; `seen`, those of data whose true figures were looked at;
 `searched`, those of data whose columns were searched for persons. `dataset.person` is NULL if an older version opened the account
-without storing it."""
-_TABLES_OF_VERSION = {1: _TABLES_1, 2: _TABLES_2, VERSION: TABLES}
+without storing it. `dataset.series` and `draw.period` are NULL where all draws spend from one cap."""
+_TABLES_OF_VERSION = {1: _TABLES_1, 2: _TABLES_2, 3: _TABLES_3, VERSION: TABLES}
 _UPGRADES = {
     1: (
         "ALTER TABLE dataset ADD COLUMN person TEXT",
@@ -46,6 +51,7 @@ _UPGRADES = {
         TABLES["seen"],
     ),
     2: (TABLES["searched"],),
+    3: ("ALTER TABLE dataset ADD COLUMN series TEXT", "ALTER TABLE draw ADD COLUMN period TEXT"),
 }
 """For each older version, the statements that bring its file to the next one."""
 _SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "cell_size_check = ON", "foreign_keys = ON")

@@ -218,6 +218,8 @@ def write_data(inputs: DataConfig, unit: str | None = None, bad_rows: str = "dro
     unit = unit or inputs.declared_unit
     declared = [f"unit={_literal(unit)}"] if unit not in (None, "person") else []
     files = _quote(data.files[0]) if len(data.files) == 1 else _literal(list(data.files))
+    if inputs.during is not None:
+        declared.append(_call("during=dv.Period", _keywords(inputs.during, ("name", "time", "zone"))))
     lines.append(_call(f"{name} = dv.read_{name}", [files, *frame, *_columns(data, bad_rows), *declared]))
     return "\n".join(lines)
 

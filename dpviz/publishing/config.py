@@ -20,6 +20,7 @@ from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
 from dpviz.families import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, Family
 from dpviz.mechanisms import AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.series import Series
 from dpviz.publishing.toml_tables import TOML, read_file, to_text
 from dpviz.release.older import hint_at_name
 from dpviz.release.publication import CuratorTexts
@@ -29,10 +30,12 @@ from dpviz.samples.points import POINT_SAMPLES
 from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.space.categories import HOUR, MONTH, TIMES, Categories
 from dpviz.space.domain import Domain, refuse_degrees
+from dpviz.space.periods import Period
 from dpviz.space.region_builders import WRONG_ORDER
 from dpviz.space.summed import Summed
 
 NO_CRS = "none"
+PERIOD = "{period}"
 _OTHER_FRAMES = {
     ("points", "areas"): ", which have [regions] instead of [domain]",
     ("areas", "points"): ", which have [domain] instead of [regions]",
@@ -347,6 +350,8 @@ class DatasetPart:
         cap_epsilon: the largest epsilon that may ever be spent. Data that are new to the ledger need a cap; the first release fixes it.
         cap_delta: the largest delta that may ever be spent.
         cap_rho: the largest rho that may ever be spent, instead of epsilon and delta.
+        series: releases for one period after another; each is made with --period, and pays from its own share of the cap. In the paths of
+            the data and of the output folder, {period} stands for its name.
     """
 
     name: str
@@ -354,6 +359,7 @@ class DatasetPart:
     cap_epsilon: Fraction | None = None
     cap_delta: Fraction | None = None
     cap_rho: Fraction | None = None
+    series: Series | None = None
 
     def __post_init__(self) -> None:
         self.cap()
@@ -742,6 +748,11 @@ class DataConfig:
         return None
 
     @property
+    def during(self) -> Period | None:
+        """The period whose rows are counted; None for all rows."""
+        return None
+
+    @property
     def family(self) -> Family:
         """The family of mechanisms that take the data: points that are counted in regions are areas."""
         return AREA_FAMILY if self.data.points is not None and self.regions is not None else self.data.family
@@ -758,6 +769,7 @@ class ReleaseConfig(DataConfig):
         publication: the curator's texts.
         output: folder and formats of the files.
         left_out: names of the tables among the last three that were left out for a dry run; what stands for them is never published.
+        period: the name of the period of the series that is released; None without a series, or while it is not said.
     """
 
     mechanism: MechanismPart
@@ -766,16 +778,56 @@ class ReleaseConfig(DataConfig):
     publication: PublicationPart
     output: OutputPart
     left_out: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    period: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.budget.delta == 0:
             raise BudgetError("[budget] delta is 0: leave delta out for Laplace noise; Gaussian noise needs a delta above 0.")
+        series = self.dataset.series
+        if series is not None and series.time is not None and self.data.sample is not None:
+            raise SettingError("[dataset.series] time is a column of files, and a sample has none: leave it out.")
+        if series is not None:
+            series.check_unit(self.data.unit)
+
+    def in_period(self, name: str | None) -> ReleaseConfig:
+        """Say which period of the series is released; its name stands for {period} in the paths of the data and of the folder.
+
+        Args:
+            name: such as "2026-11"; None without a series.
+
+        Raises:
+            SettingError: it is not the name of a period of the series, or is missing, or there is no series.
+        """
+        series = self.dataset.series
+        if series is None and name is not None:
+            raise SettingError("--period names a period of a series, and the configuration has no [dataset.series].")
+        if series is not None and name is None:
+            raise SettingError(f"[dataset.series] is a series of {series.period}s: say which one is released with --period.")
+        if series is None or name is None:
+            return self
+        series.period_of(name)
+        points, trips = (_name_period(paths, name) for paths in (self.data.points, self.data.trips))
+        output = replace(self.output, folder=self.output.folder.replace(PERIOD, name))
+        return replace(self, data=replace(self.data, points=points, trips=trips), output=output, period=name)
+
+    @property
+    def during(self) -> Period | None:
+        """The period whose rows are counted; None for all rows."""
+        series = self.dataset.series
+        return None if series is None or self.period is None else series.period_of(self.period)
 
     @property
     def declared_unit(self) -> str | None:
         """The unit that [dataset] declares in place of persons, "record" or "trip"; None if it does not, or there are persons."""
         return None if self.dataset.unit == "person" else self.dataset.unit
+
+
+def _name_period(paths: str | tuple[str, ...] | None, name: str) -> str | tuple[str, ...] | None:
+    """Write the name of a period in the place of {period} in paths."""
+    if isinstance(paths, tuple):
+        return tuple(path.replace(PERIOD, name) for path in paths)
+    return None if paths is None else paths.replace(PERIOD, name)
 
 
 PARTS: dict[str, type[Any]] = {name: key.kind for name, key in keys_of(ReleaseConfig).items()}

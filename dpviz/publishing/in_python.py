@@ -11,6 +11,7 @@ from dpviz.families import family_of_counts
 from dpviz.mechanisms.base import AnyMechanism, Mechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
+from dpviz.privacy.series import Series
 from dpviz.publishing import publish as steps
 from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
 from dpviz.publishing.private_data import PrivateData, fingerprints_of
@@ -31,6 +32,8 @@ def publish(
     may_be_empty: bool = False,
     formats: Sequence[str] = USUAL_FORMATS,
     ledger: Ledger | None = None,
+    series: Series | None = None,
+    period: str | None = None,
     say: Callable[[str], object] = lambda _: None,
 ) -> Published:
     """Check, pay, release and write, all or nothing, as `dpviz release` does.
@@ -53,6 +56,9 @@ def publish(
             coordinates are nearly always of another CRS, or swapped.
         formats: of the tables: geoparquet, and perhaps geojson, csv and geopackage.
         ledger: the ledger, as from `Ledger.new` or `Ledger`; None for this computer's own.
+        series: releases for one period after another, each of which pays from its own share of the cap; None for no series. With a column
+            of times, `private` must be counted with `during=series.period_of(period)`, and persons with `key=ledger.kept_key()`.
+        period: of a series, the name of the period that is released, such as "2026-11".
         say: called with each line of progress, such as `print`.
 
     Returns:
@@ -89,6 +95,8 @@ def publish(
         person=person,
         may_be_empty=may_be_empty,
         looks_recorded=False,
+        series=series,
+        period=period,
     )
     return steps.publish(order, _texts(publication, Path(folder), formats), Ledger() if ledger is None else ledger, say=say)
 

@@ -147,7 +147,9 @@ def recover(entry_id: int, ledger: Ledger) -> PaidRelease:
     account, entry = kept
     folder = _payment_folder(ledger, entry)
     looks_recorded = read_manifest(folder)["implementation"]["tuning"]["truth_seen"] != NOT_RECORDED
-    return PaidRelease(release=read_release(folder), account=account, entry=entry.id, kept=folder, looks_recorded=looks_recorded)
+    return PaidRelease(
+        release=read_release(folder), account=account, entry=entry.id, kept=folder, looks_recorded=looks_recorded, period=entry.period
+    )
 
 
 def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
@@ -166,6 +168,8 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
     )
     parts = {
         "[dataset] name": (config.dataset.name, paid.account.name),
+        "[dataset.series]": (config.dataset.series, terms.series),
+        "--period": (config.period or paid.period, paid.period),
         "[mechanism] key": (mechanism.key, release.mechanism),
         "[mechanism] settings": (_settings_json(mechanism.chosen()), _settings_json(release.settings)),
         "[budget]": (config.budget.budget(), release.receipt.total),

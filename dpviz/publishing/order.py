@@ -11,8 +11,10 @@ from typing import Any
 
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.privacy.accounts import Account
+from dpviz.privacy.accounts import Account, Terms
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.series import Series
+from dpviz.privacy.series_words import say_series
 from dpviz.publishing.private_data import PrivateData
 from dpviz.release.base import NoisyRelease
 from dpviz.release.facts import TruthSeen
@@ -35,6 +37,8 @@ class Order:
         person: if persons are protected, the column whose values are persons; "" if there is no such column.
         may_be_empty: whether data without any record are released; otherwise they are refused as a probable mistake.
         looks_recorded: whether looks at the truth were recorded where this was ordered: by app and command line, not in Python.
+        series: releases for one period after another, to which this one belongs; None for no series.
+        period: the name of its period; None for no series.
     """
 
     data: PrivateData
@@ -46,16 +50,20 @@ class Order:
     person: str = ""
     may_be_empty: bool = False
     looks_recorded: bool = True
+    series: Series | None = None
+    period: str | None = None
 
     def __repr__(self) -> str:
         return f"Order({self.mechanism.key}, {self.budget}, {self.data!r})"
 
 
-def unit_definition(order: Order) -> str:
-    """Define what one person is, and which columns were not read, for manifest and report; "" if there is nothing to say."""
+def unit_definition(order: Order, terms: Terms | None = None) -> str:
+    """Define what one person is, which columns were not read, and what a series protects, for manifest and report; "" for nothing."""
     each_row = order.data.each_row
     rows = "" if each_row is None else each_row.to_publish
-    return "; ".join(filter(None, (_person_definition(order), rows)))
+    definition = "; ".join(filter(None, (_person_definition(order), rows)))
+    series = "" if terms is None else " ".join(say_series(terms)).removesuffix(".")
+    return ". ".join(filter(None, (definition, series)))
 
 
 def _person_definition(order: Order) -> str:
@@ -80,6 +88,7 @@ class PaidRelease:
         entry: number of the payment in the ledger.
         kept: folder beside the ledger where the release is kept until it is published; None if it is in memory only.
         looks_recorded: as in its order.
+        period: as in its order.
     """
 
     release: NoisyRelease
@@ -87,6 +96,7 @@ class PaidRelease:
     entry: int
     kept: Path | None = None
     looks_recorded: bool = True
+    period: str | None = None
 
 
 def state_looks(account: Account, *, looks_recorded: bool) -> TruthSeen:
@@ -103,12 +113,14 @@ class Published:
         manifest: content of the manifest.
         account: account of the dataset.
         ledger: file of the ledger that paid.
+        period: of a series, the name of its period; None for no series.
     """
 
     folder: Path
     manifest: dict[str, Any]
     account: Account
     ledger: Path
+    period: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,7 +58,8 @@ def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[st
     """Return the fingerprints by which the ledger recognises data: of the content of files, of rows, and of the counts themselves.
 
     The counts get no fingerprint in two cases: if files have one and each person's records were bounded by a random choice, since the
-    counts then differ each time; and if something else has one and there is no record, since all empty data would have the same.
+    counts then differ each time (in a series they do not); and if something else has one and there is no record, since all empty data would
+    have the same.
 
     Args:
         data: the private counts, with the fingerprints of what they were made of.
@@ -69,7 +70,7 @@ def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[st
     """
     of_files = dict.fromkeys([*files, *data.fingerprints.files])
     known = [*of_files, *data.fingerprints.rows]
-    counts_identify = len(data.count) > 0 and not (data.is_enforced and of_files)
+    counts_identify = len(data.count) > 0 and not (data.is_enforced and of_files and data.during is None)
     return tuple([*known, _counts_fingerprint(data)] if counts_identify or not known else known)
 
 
@@ -254,7 +255,13 @@ def make_regions(part: RegionsPart, polygons: geopandas.GeoSeries | None = None)
 
 
 def read_data(
-    sources: OpenedSources, frame: PublicFrame | None, *, bad_rows: str, watch: Progress = UNWATCHED, scheduler: Scheduler | None = None
+    sources: OpenedSources,
+    frame: PublicFrame | None,
+    *,
+    bad_rows: str,
+    watch: Progress = UNWATCHED,
+    scheduler: Scheduler | None = None,
+    key: bytes | None = None,
 ) -> OpenedData:
     """Read and count the private data of a configuration: the third stage.
 
@@ -264,6 +271,7 @@ def read_data(
         bad_rows: "drop" for releases, since no single row may decide whether there is a release; "refuse" for studies.
         watch: reports progress, and may cancel.
         scheduler: a running Dask scheduler; named on the command line, never in the configuration.
+        key: decides which records a person keeps; fresh from the operating system if None.
 
     Raises:
         InputError: a file or a column cannot be used; the text names the column and the rule, and quotes no cell.
@@ -275,7 +283,7 @@ def read_data(
         return OpenedData(data=data, fingerprints=fingerprints_of(data))
     request = CountRequest(
         frame=cast("PublicFrame", frame),
-        options={**part.options(), "bad_rows": bad_rows, "unit": config.declared_unit},
+        options={**part.options(), "bad_rows": bad_rows, "unit": config.declared_unit, "during": config.during, "key": key},
         engine=part.engine,
         scheduler=scheduler,
         may_be_empty=part.may_be_empty,
@@ -345,6 +353,7 @@ def left_out(data: PrivateData) -> str:
     """Write how many records were left out when the data were read, and why; "" if there are none. CURATOR ONLY."""
     if not data.dropped:
         return ""
-    parts = [(data.outside, data.beyond_frame), (data.bad, "unreadable"), (data.over, "over the bound")]
+    elsewhere = data.beyond_frame if data.during is None else f"{data.beyond_frame} or not of {data.during.name}"
+    parts = [(data.outside, elsewhere), (data.bad, "unreadable"), (data.over, "over the bound")]
     reasons = ", ".join(f"{number:,} {reason}" for number, reason in parts if number)
     return f"left out {data.dropped:,}: {reasons}." if reasons else f"left out {data.dropped:,}."

@@ -13,13 +13,14 @@ from typing import TypeVar
 from dpviz.amounts import format_budget
 from dpviz.data.empty import refuse_empty_data
 from dpviz.data.marks import refuse_marked
-from dpviz.errors import BudgetError, DpvizError, RefusedError
+from dpviz.errors import BudgetError, DpvizError, RefusedError, SettingError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, exact_text
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
+from dpviz.privacy.series_words import say_series
 from dpviz.publishing.dry_run import dry_run
 from dpviz.publishing.guessed_records import count_no_records
 from dpviz.publishing.kept import discard, keep
@@ -28,7 +29,7 @@ from dpviz.publishing.private_data import PublicFrame
 from dpviz.publishing.rehearsal import add_unit_definition, rehearse
 from dpviz.release.base import NoisyRelease
 from dpviz.release.files import MANIFEST, write_release
-from dpviz.release.manifest import check_describable, describe
+from dpviz.release.manifest import check_describable, describe, describe_series_part
 
 __all__ = [
     "REPORT",
@@ -96,10 +97,13 @@ def draw(
         DpvizError: as `publish`.
     """
     (terms, empty_release), was_made = check_order(order, ledger), ledger.made
-    account_before, definition = _find_account(order, ledger), unit_definition(order)
-    joins_account = account_before is not None and ledger.find_by_fingerprints(order.fingerprints) is None
+    account_before, definition = _find_account(order, ledger), unit_definition(order, terms)
+    joins_account = order.series is None and account_before is not None and ledger.find_by_fingerprints(order.fingerprints) is None
     if words is not None:
-        rehearse(order, words, empty_release, unit_definition=definition)
+        rehearse(order, words, empty_release, unit_definition=definition, series=describe_series_part(terms, order.period))
+    if account_before is None or not account_before.draws:
+        for line in say_series(terms):
+            say(line)
     try:
         account, entry = _pay(order, ledger, terms, "draw" if words is None else "release")
     except DpvizError:
@@ -116,7 +120,7 @@ def draw(
         for line in lines:
             say(line)
         release = _make_release(order, account, definition)
-        paid = PaidRelease(release=release, account=account, entry=entry.id, looks_recorded=order.looks_recorded)
+        paid = PaidRelease(release=release, account=account, entry=entry.id, looks_recorded=order.looks_recorded, period=order.period)
         return replace(paid, kept=_keep_on_disk(paid, entry, ledger, say)) if keeps or words is not None else paid
 
     return call_after_payment(account.name, entry.id, make_paid_release)
@@ -137,7 +141,8 @@ def _payment_lines(order: Order, account_before: Account | None, account: Accoun
             f"The ledger had not noted what a person of {account.name!r} is: from now on {account.terms.person_text}."
             " What its earlier draws spent stays spent."
         )
-    return [*lines, f"Spent {format_budget(amount_of(order.budget))}; left: {format_budget(account.left)}. Drawing."]
+    left = f"left{'' if order.period is None else f' in {order.period}'}: {format_budget(account.left_in(order.period))}"
+    return [*lines, f"Spent {format_budget(amount_of(order.budget))}; {left}. Drawing."]
 
 
 def _make_release(order: Order, account: Account, definition: str) -> NoisyRelease:
@@ -163,7 +168,14 @@ def _pay(order: Order, ledger: Ledger, terms: Terms, purpose: str) -> tuple[Acco
     key, contributions = order.mechanism.key, order.data.contributions
     try:
         return ledger.pay(
-            order.dataset, order.fingerprints, terms, order.budget, mechanism=key, purpose=purpose, contributions=contributions
+            order.dataset,
+            order.fingerprints,
+            terms,
+            order.budget,
+            mechanism=key,
+            purpose=purpose,
+            contributions=contributions,
+            period=order.period,
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted while the draw was paid for: nothing was drawn; dpviz ledger show says what counts.") from None
@@ -200,12 +212,14 @@ def write(
     words.check()
     paid.release.refuse_unpublishable()
     account = ledger.account(paid.account.name)
+    spent, cap = account.spent_in(paid.period), account.terms.share
     publication = words.publication(
         draws=account.draws,
         truth_seen=state_looks(account, looks_recorded=paid.looks_recorded),
         persons_searched=account.persons_searched,
-        dataset_spent=exact_text(account.spent),
-        dataset_cap=exact_text(account.terms.limit),
+        dataset_spent=exact_text(spent),
+        dataset_cap=exact_text(cap),
+        series=describe_series_part(account.terms, paid.period),
     )
     manifest = describe(paid.release, publication)
     release_id = manifest["identity"]["release_id"]
@@ -224,7 +238,7 @@ def write(
     folder = _write_or_rescue(write_into, words.folder, say) if rescue else write_into(words.folder)
     if notes and paid.kept is not None and folder == words.folder:  # a release in a temporary folder stays kept
         discard(paid.kept)
-    return Published(folder=folder, manifest=manifest, account=account, ledger=ledger.path)
+    return Published(folder=folder, manifest=manifest, account=account, ledger=ledger.path, period=paid.period)
 
 
 def note_publication(paid: PaidRelease, release_id: str, ledger: Ledger) -> None:
@@ -330,6 +344,7 @@ def check_order(order: Order, ledger: Ledger) -> tuple[Terms, NoisyRelease]:
     Raises:
         RefusedError: the mechanism is not private, the data are marked (one row could decide others, or what is protected was not said),
             the receipt states another cost than the budget, or the data have an account with other terms.
+        SettingError: a series without a period, a period without a series, or data that are not those of the period.
         BudgetError: the data are new to the ledger and no cap is given.
         InputError: the data have no record, and the order does not say that they may be empty.
         DpvizError: settings, domain, regions or budget do not fit the mechanism.
@@ -351,9 +366,19 @@ def check_order(order: Order, ledger: Ledger) -> tuple[Terms, NoisyRelease]:
             raise BudgetError("These data are new to the ledger: give a cap, the most that may ever be spent on them.")
         cap = account.terms.cap
     person = order.person if receipt.unit == "person" else ""
-    terms = Terms(unit=receipt.unit, neighbours=receipt.neighbours, cap=cap, person=person)
+    terms = Terms(unit=receipt.unit, neighbours=receipt.neighbours, cap=cap, person=person, series=order.series)
     terms.cost(order.budget)
+    _check_period(order, terms)
     return terms, release
+
+
+def _check_period(order: Order, terms: Terms) -> None:
+    """Refuse data that were not counted in the period that pays for them, by the column and time zone of its series."""
+    terms.check_period(order.period)
+    if order.series is None or order.period is None or order.data.during == (period := order.series.period_of(order.period)):
+        return
+    wanted = "all rows, since the series has no column of times" if period is None else f"the rows of {period.name} alone: during={period}"
+    raise SettingError(f"These data were not counted as those of {order.period}: count {wanted}.")
 
 
 def preview_payment(order: Order, ledger: Ledger) -> Account:
@@ -362,7 +387,7 @@ def preview_payment(order: Order, ledger: Ledger) -> Account:
     Raises:
         DpvizError: `publish` would refuse the order.
     """
-    return ledger.preview(order.dataset, order.fingerprints, check_order(order, ledger)[0], order.budget)
+    return ledger.preview(order.dataset, order.fingerprints, check_order(order, ledger)[0], order.budget, period=order.period)
 
 
 def _find_account(order: Order, ledger: Ledger) -> Account | None:

@@ -8,12 +8,20 @@ from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.order import Order, PublicationTexts
 from dpviz.release.base import NoisyRelease
+from dpviz.release.facts import SeriesPart
 from dpviz.release.manifest import check_describable
 
 SEED = 1
 
 
-def rehearse(order: Order, words: PublicationTexts, empty_release: NoisyRelease, *, unit_definition: str = "") -> None:
+def rehearse(
+    order: Order,
+    words: PublicationTexts,
+    empty_release: NoisyRelease,
+    *,
+    unit_definition: str = "",
+    series: SeriesPart | None = None,
+) -> None:
     """Make manifest and report of a release without records, and of one of made-up records; nothing is spent, written or returned.
 
     If public inputs (names of regions, settings, the curator's texts) make the report fail, the error is raised here, before payment. The
@@ -24,13 +32,14 @@ def rehearse(order: Order, words: PublicationTexts, empty_release: NoisyRelease,
         words: the curator's texts.
         empty_release: of the order's mechanism and budget, without any record.
         unit_definition: for the receipt; see `order.unit_definition`.
+        series: the series to which the release belongs; None for no series.
 
     Raises:
         DpvizError: the manifest or the report cannot be made.
     """
     from dpviz.view.report import check_reportable  # noqa: PLC0415  (loading its templates is slow, and `draw` does not need them)
 
-    publication, error_name = words.publication(draws=1, truth_seen=False), ""
+    publication, error_name = words.publication(draws=1, truth_seen=False, series=series), ""
     of_made_up_records = order.mechanism.release(order.data.made_up(), order.budget, Entropy.seeded(SEED))
     for made in (empty_release, of_made_up_records):
         release = add_unit_definition(made, unit_definition)

@@ -40,6 +40,7 @@ FROM_DATA = (
     " errors. A guess of how many records there are gives better ones."
 )
 SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
+_ENOUGH_REGIONS = 30  # numbers of a level, whose errors in one release say what is usual
 RUNS = 4
 """Releases of made-up trips, which are compared pair by pair."""
 _FEWEST_RUNS, _RUNS_OF_POINTS = 2, 8  # where the records decide the partitions
@@ -400,17 +401,21 @@ def _noise_of_levels(question: Rehearsal, release: NoisyRelease) -> list[LevelEr
 
 
 def _outlook_of_areas(question: Rehearsal, releases: Sequence[AreaRelease], made_up: AreaCounts) -> tuple[LevelOutlook, ...]:
-    """Compute what to expect of the regions of all levels: their noise, beside made-up counts; hidden regions are of no use."""
+    """Compute what to expect of the regions of all levels: their noise, beside made-up counts; hidden regions are of no use.
+
+    Where a biased step makes counts better than their noise, errors are those of the release, where it has regions enough to show them.
+    """
     release, true, rows = releases[0], made_up.cross_counts(), []
     for noise in _noise_of_levels(question, release):
         count, stddev, released = _counts_at(true, made_up, noise.key), release.stddev(noise.key), _released_at(release, noise.key)
+        squared = stddev**2 if release.unbiased is None or count.size < _ENOUGH_REGIONS else (released - count) ** 2
         hidden = release.hidden_at(noise.level)
         shown = np.ones(count.shape, np.bool_) if hidden is None else ~hidden
         rows.append(
             LevelOutlook(
                 **vars(noise),
                 average=float(count.mean()),
-                error=float(np.sqrt(np.mean(stddev**2))),
+                error=float(np.sqrt(np.mean(squared))),
                 useful=float((shown & (stddev <= USEFUL * count)).sum()),
                 readable=float(count_readable(stddev, count)) if noise.slot_level else math.nan,
                 released=float(shown.sum()),

@@ -16,6 +16,8 @@ from typing import Annotated, Any, Literal, NewType, TypeAlias, Union, get_args
 from dpviz.codec import Codec, Limit, Scalar, Schema, Table
 from dpviz.errors import SettingError, check_choice
 from dpviz.families import FAMILIES
+from dpviz.privacy.series import Protects
+from dpviz.space.periods import Kind as PeriodKind
 
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
 Version = Literal["2.0", "2.1", "2.2", "2.3", "2.4", "2.5"]
@@ -601,18 +603,44 @@ class Implementation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeriesPart:
+    """The series of releases to which this one belongs, each for another period of the same data.
+
+    Attributes:
+        name: the period of this release, such as 2026-11.
+        kind: what a period is.
+        periods: the most periods that are ever released.
+        protects: what the cap is for: all that one person (or record, if each is its own person) has in all periods; what one person has in
+            a single period; or one record.
+        time: the column that says in which period a row counts; null where the data of each release are the period's.
+        zone: the time zone in which periods begin; null where the column has months, or there is none.
+        in_all: the most that all periods together cost somebody with records in each of them.
+    """
+
+    name: Filled
+    kind: PeriodKind
+    periods: OneOrMore
+    protects: Protects
+    time: str | None
+    zone: str | None
+    in_all: Amounts
+
+
+@dataclass(frozen=True, kw_only=True)
 class LedgerAccount:
     """What the curator's ledger says about the same data.
 
     Attributes:
         draws: how many draws on this dataset were made, this one included. They add up.
-        spent: what all draws have spent together, this one included; null where no ledger was kept.
-        cap: the most that the ledger lets be spent; null where no ledger was kept.
+        spent: what all draws have spent together, this one included; of a series, all draws of its period. Null where no ledger was kept.
+        cap: the most that the ledger lets be spent; of a series, in its period. Null where no ledger was kept.
+        series: the series to which the release belongs, if it does.
     """
 
     draws: OneOrMore
     spent: Amounts | None
     cap: Amounts | None
+    series: SeriesPart | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

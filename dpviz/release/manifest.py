@@ -20,7 +20,7 @@ from dpviz.arrays import Floats
 from dpviz.codec import Table, keys_of
 from dpviz.errors import InputError, SettingError
 from dpviz.families import FAMILIES
-from dpviz.privacy.accounts import exact_amount
+from dpviz.privacy.accounts import Terms, exact_amount
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt, Step
@@ -136,6 +136,23 @@ def _describe_ledger_amount(text: str | None) -> Amounts | None:
         return None
     parts = exact_amount(text)
     return Amounts(**{name: parts.get(name) for name in PARTS})
+
+
+def describe_series_part(terms: Terms, period: str | None) -> facts.SeriesPart | None:
+    """Describe the series of an account, and the period of a release; None without a series."""
+    series = terms.series
+    if series is None or period is None:
+        return None
+    sums = series.sum_of(terms.limit)
+    return facts.SeriesPart(
+        name=period,
+        kind=series.period,
+        periods=series.periods,
+        protects=series.protects,
+        time=series.time,
+        zone=series.zone,
+        in_all=Amounts(**{name: sums.get(name) for name in PARTS}),
+    )
 
 
 def format_amount(amounts: Table) -> str:
@@ -415,6 +432,7 @@ def _build_manifest(release: NoisyRelease, publication: Publication, created: da
         draws=publication.draws,
         spent=_describe_ledger_amount(publication.dataset_spent),
         cap=_describe_ledger_amount(publication.dataset_cap),
+        series=publication.series,
     )
     description = facts.Description(
         identity=_describe_identity(release, created, release_id),

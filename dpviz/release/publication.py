@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from dpviz.errors import SettingError
-from dpviz.release.facts import TruthSeen
+from dpviz.release.facts import SeriesPart, TruthSeen
 
 LONGEST_TEXT = 20_000  # characters
 _LAYOUT = "\n\t"  # the control characters that a text may have
@@ -63,6 +63,7 @@ class Publication(CuratorTexts):
             "epsilon 3/10, delta 1/100000000" or "rho 1/2"; None if no ledger was kept.
         dataset_cap: the cap of the dataset's account, in the same form.
         persons_searched: whether distinct values of columns were counted, to find out which column says whose record a row is.
+        series: the series to which the release belongs; spent and cap are then those of its period. None for no series.
 
     Raises:
         SettingError: name or curator is blank, or a value is of the wrong type, too long, or not printable.
@@ -78,6 +79,7 @@ class Publication(CuratorTexts):
     dataset_spent: str | None = None
     dataset_cap: str | None = None
     persons_searched: bool = False
+    series: SeriesPart | None = None
 
     def __post_init__(self) -> None:
         for item in fields(self):

@@ -20,6 +20,8 @@ REGIONS = Regions.from_table(pd.DataFrame({"district": ["A", "A", "B"], "tract":
 CASES = {
     "times of a text": (BERLIN, ["2026-11-29 17:05", "2026-11-29T23:59:59.9", " 2026-11-29 ", "2026-11-29 03"], [17, 23, 0, 3]),
     "times with an offset": (BERLIN, ["2026-07-01T17:05:00Z", "2026-12-01 17:05+00:00", "2026-12-01T17:05-0500"], [19, 18, 23]),
+    "times of several units": (BERLIN, ["2026-12-01 10", "2026-12-01T10:00:00.000000001", "2026-12-01T09:59:59.999999Z"], [10, 10, 10]),
+    "years that not every version reads": (BERLIN, ["3000-12-01 10:00:00.5", "1699-12-01 10", "2250-12-01 10"], [BAD, BAD, 10]),
     "no times": (BERLIN, ["noon", None, "2026-02-30", "29.11.2026", ""], [BAD] * 5),
     "months": (Categories.months("2026-10", "2026-12", "UTC"), ["2026-10-01", "2026-12-31 23:59", "2027-01-01"], [0, 2, OUTSIDE]),
     "weekdays": (Categories.weekdays("Asia/Tokyo"), ["2026-11-29", "2026-11-29T16:00Z", "2026-11-29T14:59Z"], [6, 0, 6]),

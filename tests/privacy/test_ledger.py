@@ -229,6 +229,8 @@ BAD_ROWS = {
     "dataset.cap": ("epsilon 0",),
     "dataset.spent": ("epsilon a, delta 0", "epsilon 1/10", "epsilon 1/5, delta 0"),
     "dataset.unit": ("house",),
+    "dataset.series": ("{}", "[]", '{"periods": 1}'),
+    "draw.period": ("2026-11",),
 }
 
 

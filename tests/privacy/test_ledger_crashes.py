@@ -36,7 +36,7 @@ with ledger._file.writing() as db:
     db.execute("PRAGMA cache_size = 1")
     db.execute("UPDATE dataset SET spent = 'epsilon 0, delta 0', cap = 'epsilon 9'")
     for _ in range(2000):
-        db.execute("INSERT INTO draw VALUES (NULL, 1, 'now', 'quadtree', 'draw', 1, 'epsilon 1/1000', NULL)")
+        db.execute("INSERT INTO draw VALUES (NULL, 1, 'now', 'quadtree', 'draw', 1, 'epsilon 1/1000', NULL, NULL)")
     os.kill(os.getpid(), signal.SIGKILL)
 """
 

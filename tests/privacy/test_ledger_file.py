@@ -355,9 +355,10 @@ def test_an_account_without_a_definition_of_a_person_takes_the_first_that_is_nam
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("PRAGMA user_version = 4", "was written by a newer version of dpviz: update dpviz"),
+        ("PRAGMA user_version = 5", "was written by a newer version of dpviz: update dpviz"),
         ("PRAGMA user_version = 2", DAMAGED),
         ("PRAGMA user_version = 3", DAMAGED),
+        ("PRAGMA user_version = 4", DAMAGED),
         ("UPDATE dataset SET spent = 'epsilon 0, delta 0'", DAMAGED),
     ],
 )

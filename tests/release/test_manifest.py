@@ -86,6 +86,7 @@ def test_the_schema_is_what_the_dataclasses_declare_valid_and_closed_and_documen
                     "slots",
                     "step",
                     "persons_searched",
+                    "series",
                     *MORE_TEXTS,
                 }
                 assert set(part["properties"]) - set(part["required"]) <= optional

@@ -60,7 +60,8 @@ def dataset_block(
         truth_text += " Columns were searched for persons." if account.persons_searched else ""
         name, protected = markdown(account.name), f"one {markdown(account.terms.unit)} ({markdown(account.terms.neighbours)})"
         st.caption(f"**{name}**: protects {protected}, cap {budget_words(account.terms.cap)}; {drawn}.{truth_text}")
-        _show_sums(account, draws, is_repeat=is_repeat(account))
+        if account.terms.series is None:
+            _show_sums(account, draws, is_repeat=is_repeat(account))
     if funding.problem is not None:
         (st.info if funding.account is None else st.warning)(markdown(funding.problem))
     return funding
@@ -153,6 +154,8 @@ def _neighbours(mechanism: AnyMechanism) -> str:
 def _find_refusal(account: Account, data: LoadedData, draws: Draws) -> str | None:
     """Return the reason why the ledger would refuse the releases; None if no reason is known beforehand."""
     terms, unit = account.terms, data.counts.unit
+    if terms.series is not None:
+        return terms.series.send_to_command_line(account.name)
     if unit != terms.unit:
         return (
             f"The ledger counts '{account.name}' per {terms.unit}, but the columns chosen now would protect one {unit}:"

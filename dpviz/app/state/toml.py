@@ -94,6 +94,8 @@ def read_for_page(body: bytes, family: str) -> ReleaseConfig:
     if isinstance(tables.get("mechanism"), list) or "study" in tables:
         raise InputError(_STUDY)
     config = from_tables(tables, asks_unit=True)
+    if config.dataset.series is not None:
+        raise SettingError("This is the configuration of a series of releases: dpviz release CONFIG --period NAME makes them.")
     name = config.family.name
     if name != family:
         other = f"open it on the {name.capitalize()} page" if name in KINDS else "there is no page for it"

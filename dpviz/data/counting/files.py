@@ -24,7 +24,7 @@ from dpviz.data.counting.engines import (
 from dpviz.data.counting.file_fingerprints import source_fingerprints
 from dpviz.data.counting.in_memory import place_all
 from dpviz.data.counting.job import Pairs, PointCells, Progress, XyColumns
-from dpviz.data.counting.locators import IdLocator, Locator, PointLocator, PointPairLocator, SlotLocator
+from dpviz.data.counting.locators import IdLocator, Locator, PeriodLocator, PointLocator, PointPairLocator, SlotLocator
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.data.counts import Counts
 from dpviz.data.empty import refuse_none_inside
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from dpviz.data.roles import EachRow
     from dpviz.space.categories import Categories
     from dpviz.space.domain import Domain
+    from dpviz.space.periods import Period
     from dpviz.space.rectangle import Bounds
     from dpviz.space.regions import Regions
 
@@ -85,6 +86,7 @@ def read_points(
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
     unit: str | None = None,
+    during: Period | None = None,
     engine: str = AUTO,
     address: str | None = None,
     insecure_address: bool = False,
@@ -137,6 +139,8 @@ def read_points(
             that was not chosen by the data, also for one that readers know.
         unit: "record" declares that each record is protected by itself, whoever has it. Needed to publish `count` without `person`: without
             it the counts are marked, and a release of them is for studies.
+        during: the period that is counted, of a series of releases: rows of tables whose time lies in another one are left out before each
+            person's records are bounded, and are among `outside`.
         engine: "numpy" reads whole files into memory, all formats and any CRS. "duckdb" is for files larger than memory: it reads Parquet
             (GeoParquet too), CSV and TSV in blocks, and spills rows of persons to disk; the files must be given by path, and be in the
             domain's CRS. "dask" does the same on a cluster. "auto" is "dask" if there is an `address`; else "numpy" if the files fit an
@@ -173,7 +177,7 @@ def read_points(
     """
     domain = as_domain(domain, crs)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
-    engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
+    engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel, during)
     refuse_degrees(domain)
     bound, is_declared = _bound_persons(person, contributions, key, distinct=distinct), declares_unit(unit, person)
     columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
@@ -207,6 +211,7 @@ def read_areas(
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
     unit: str | None = None,
+    during: Period | None = None,
     engine: str = AUTO,
     address: str | None = None,
     insecure_address: bool = False,
@@ -242,6 +247,7 @@ def read_areas(
         limits: as for `read_points`.
         key: as for `read_points`.
         unit: as for `read_points`.
+        during: as for `read_points`.
         engine: as for `read_points`; "duckdb" and "dask" read points in the regions' CRS.
         address: as for `read_points`.
         insecure_address: as for `read_points`.
@@ -267,7 +273,7 @@ def read_areas(
     check_regions(regions)
     check_slot_column(categories, slot)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
-    engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
+    engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel, during)
     slots = 1 if categories is None else categories.entries
     bound = _bound_persons(person, contributions, key, distinct=distinct, per_slot=per_slot, slots=slots)
     is_declared = declares_unit(unit, person)
@@ -306,6 +312,7 @@ def read_trips(
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
     unit: str | None = None,
+    during: Period | None = None,
     engine: str = AUTO,
     address: str | None = None,
     insecure_address: bool = False,
@@ -352,6 +359,7 @@ def read_trips(
         unit: "trip" (or "record") declares that each trip is protected by itself, whoever makes it. Needed to publish trips from a column
             of counts or a matrix, without `person` and with contributions = 1: without it the counts are marked, and a release of them is
             for studies.
+        during: as for `read_points`.
         engine: as for `read_points`.
         address: as for `read_points`.
         insecure_address: as for `read_points`.
@@ -373,7 +381,7 @@ def read_trips(
     ([0, 1], [2, 1], [8, 2])
     """
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
-    engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
+    engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel, during)
     refuse_bound_without_persons(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
     is_declared = declares_unit(unit, person, contributions, words=TRIPS)
@@ -423,6 +431,7 @@ class _Found(NamedTuple):
         files: the fingerprints of the files.
         each_row: what is to be said of columns that may be counts and are not read.
         notes: what was left out on purpose.
+        during: the period that was counted; None for all rows.
     """
 
     counted: CellCounts
@@ -431,6 +440,7 @@ class _Found(NamedTuple):
     files: tuple[str, ...]
     each_row: EachRow | None
     notes: tuple[str, ...]
+    during: Period | None
 
     def marks(self, *, is_declared: bool) -> dict[str, bool]:
         """Return the marks of the counts; `is_declared` says whether the protected unit was."""
@@ -438,25 +448,28 @@ class _Found(NamedTuple):
 
     def finish(self, data: C) -> C:
         """Return counts with what was found in their files; under "refuse", refuse those of which all records lie outside."""
-        if self.rules.bad_rows == "refuse":
+        if self.rules.bad_rows == "refuse" and self.during is None:
             refuse_none_inside(data)
-        return replace(data, each_row=self.each_row, fingerprints=replace(data.fingerprints, files=self.files))
+        return replace(data, each_row=self.each_row, during=self.during, fingerprints=replace(data.fingerprints, files=self.files))
 
 
 class _Engines(NamedTuple):
-    """Which engine reads files, whether copies among them count, and where it reports."""
+    """Which engine reads files, whether copies among them count, where it reports, and the period that is counted."""
 
     copies: bool
     engine: str
     scheduler: Scheduler | None
     progress: Report
     cancel: threading.Event | None
+    during: Period | None
 
     def read(self, source: Sources, locator: Locator, bound: Bound | None) -> _Found:
         """Find the files of a source, and read them into memory, or count them by an engine that reads them itself.
 
         Files of equal content are refused, or, if bad rows are dropped as in a release, warned of, unless they are declared.
         """
+        if self.during is not None and not isinstance(locator, PeriodLocator):
+            locator = PeriodLocator(cell_of=locator, period=self.during)
         rules = locator.request
         files = find_files(source, rules.text_format, copies=self.copies, limits=rules.limits)
         whole = Progress(progress=self.progress, cancel=self.cancel)
@@ -479,7 +492,7 @@ class _Engines(NamedTuple):
         else:
             counted, weighted, notes = run_engine(plan, self.scheduler, progress), plan.job.count is not None, ()
         fingerprints = source_fingerprints(files, whole.part(read_share, 1.0))
-        return _Found(counted, rules, weighted, fingerprints, locator.unread(files), notes)
+        return _Found(counted, rules, weighted, fingerprints, locator.unread(files), notes, self.during)
 
 
 def _pair_finder(

@@ -18,7 +18,17 @@ import pyarrow.compute as pc
 from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, canonical_text
 from dpviz.data.cell_counts import Totals
-from dpviz.data.cells import BAD, REMEDY, cells_by_slot, clip_counts, pairs_of, polygons_as_points, shapes_of_wkb, xy_of
+from dpviz.data.cells import (
+    BAD,
+    REMEDY,
+    cells_by_slot,
+    cells_in_period,
+    clip_counts,
+    pairs_of,
+    polygons_as_points,
+    shapes_of_wkb,
+    xy_of,
+)
 from dpviz.data.columns import DECLARE_MARKS, WEIGHTS_REFUSED, no_number, readable_numbers, values_of
 from dpviz.data.leaf_ids import COMPARED, LeafIds
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
@@ -148,7 +158,7 @@ class Job:
             raise InputError(f"{named} has an id that is no leaf region; {COMPARED}. {REMEDY}")
 
     def _say_unreadable(self, named: str) -> str:
-        if isinstance(self.finder, BySlot):
+        if isinstance(self.finder, BySlot | InPeriod):
             return f"{named} has a cell that is missing or cannot be read."
         if self.finder.by_id:
             return f"{named} has an id that is missing, or is neither a text nor a whole number."
@@ -446,7 +456,46 @@ class BySlot:
         return cells_by_slot(self.place.cells(columns), slots_of(columns[self.column], self.categories), self.categories.entries)
 
 
-CellFinder: TypeAlias = PointCells | LeafColumn | Pairs[PointCells] | Pairs[LeafColumn] | BySlot
+@dataclass(frozen=True, kw_only=True)
+class InPeriod:
+    """Finds the cells of the rows of one period, and none for other rows.
+
+    Attributes:
+        cell: finds the cell of each row.
+        column: the column whose entries say the time of a row.
+        months: those of the period.
+    """
+
+    cell: PointCells | LeafColumn | Pairs[PointCells] | Pairs[LeafColumn] | BySlot
+    column: str
+    months: Categories = field(compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns to read."""
+        return (*self.cell.columns, self.column)
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns of numbers that say where a row is."""
+        return self.cell.number_columns
+
+    @property
+    def by_id(self) -> bool:
+        """Whether places are found by ids."""
+        return self.cell.by_id
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return self.cell.size
+
+    def cells(self, columns: Columns) -> Integers:
+        """Return (n,) the cell of each row; NO_SLOT of rows of other periods."""
+        return cells_in_period(self.cell.cells(columns), slots_of(columns[self.column], self.months))
+
+
+CellFinder: TypeAlias = PointCells | LeafColumn | Pairs[PointCells] | Pairs[LeafColumn] | BySlot | InPeriod
 """A rule that finds the cell of each row from its `columns`.
 
 `number_columns` are those that hold coordinates as numbers, or as texts of numbers; `by_id` says whether columns hold ids of regions.

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from dpviz.data.cells import cells_by_slot, pairs_of
+from dpviz.data.cells import cells_by_slot, cells_in_period, pairs_of
 from dpviz.data.columns import NOT_POINTS, PointColumns, find_column, resolve_columns
 from dpviz.data.counting.engines import OnlyNumpyError, make_job, refuse_other_crs, schema_of
-from dpviz.data.counting.job import BySlot, GeometryColumn, LeafColumn, Pairs, PointCells, XyColumns
+from dpviz.data.counting.job import BySlot, GeometryColumn, InPeriod, LeafColumn, Pairs, PointCells, XyColumns
 from dpviz.data.fingerprints import sum_rows
 from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.library_errors import or_none
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dpviz.data.reading.sources import FoundFiles
     from dpviz.data.reading.trips import IdColumns, IdsRequest
     from dpviz.space.categories import Categories
+    from dpviz.space.periods import Period
 
 _MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
 _NO_WKT = (
@@ -154,12 +155,8 @@ class SlotLocator:
 
     def place(self, source: Source) -> PlacedRows:
         """Read the rows of a table, and find the place and the slot of each."""
-        placed, rules = self.place_of.place(source), self.request
-        opened = open_rows(source, rules.limits, text_format=rules.text_format, quoted_newlines=rules.quoted_newlines)
-        name = find_column(opened.names, self.column)
-        at = [opened.names.index(name)]
-        (column,) = read_columns(opened, at, rules.bad_rows, numbers=at if self.categories.are_numbers else ()).columns
-        slots = check_slots(column, self.categories, f"Column {name!r}", rules.bad_rows)
+        placed = self.place_of.place(source)
+        slots = _read_slots(source, self.request, self.column, self.categories)
         return replace(placed, cells=cells_by_slot(placed.cells, slots, self.categories.entries))
 
     def job(self, files: FoundFiles, bound: Bound | None) -> Job:
@@ -171,9 +168,7 @@ class SlotLocator:
 
     def unread(self, files: FoundFiles) -> EachRow | None:
         """Return what is said of columns that may be counts, that of slots not among them."""
-        each_row = self.place_of.unread(files)
-        unread = () if each_row is None else tuple(name for name in each_row.unread if fold_name(name) != fold_name(self.column))
-        return None if each_row is None or not unread else replace(each_row, unread=unread)
+        return _leave_out(self.place_of.unread(files), self.column)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +218,62 @@ class PointPairLocator:
         return _unread_beside(files, "trip", self.finder.columns, self.request.columns)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PeriodLocator:
+    """Finds the rows of one period: their cells as another locator does, and the period by one more column of a table.
+
+    Attributes:
+        cell_of: finds the cell of each row.
+        period: its column, and its months.
+    """
+
+    cell_of: PointLocator | IdLocator | SlotLocator | PointPairLocator
+    period: Period
+
+    @property
+    def request(self) -> PointsRequest | IdsRequest:
+        """How rows are read."""
+        return self.cell_of.request
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return self.cell_of.size
+
+    def place(self, source: Source) -> PlacedRows:
+        """Read the rows of a table, and find the cell of each that is of the period."""
+        placed = self.cell_of.place(source)
+        slots = _read_slots(source, self.request, self.period.time, self.period.categories())
+        return replace(placed, cells=cells_in_period(placed.cells, slots))
+
+    def job(self, files: FoundFiles, bound: Bound | None) -> Job:
+        """Make the job of counting tables with a column of times."""
+        job = self.cell_of.job(files, bound)
+        column = find_column(job.schema.names, self.period.time)
+        if isinstance(job.finder, InPeriod):
+            raise InputError("Rows are of one period only.")
+        return replace(job, finder=InPeriod(cell=job.finder, column=column, months=self.period.categories()))
+
+    def unread(self, files: FoundFiles) -> EachRow | None:
+        """Return what is said of columns that may be counts, that of times not among them."""
+        return _leave_out(self.cell_of.unread(files), self.period.time)
+
+
+def _read_slots(source: Source, rules: PointsRequest | IdsRequest, column: str, categories: Categories) -> Integers:
+    """Return (n,) slots of the rows of a table, from one column."""
+    opened = open_rows(source, rules.limits, text_format=rules.text_format, quoted_newlines=rules.quoted_newlines)
+    name = find_column(opened.names, column)
+    at = [opened.names.index(name)]
+    (entries,) = read_columns(opened, at, rules.bad_rows, numbers=at if categories.are_numbers else ()).columns
+    return check_slots(entries, categories, f"Column {name!r}", rules.bad_rows)
+
+
+def _leave_out(each_row: EachRow | None, column: str) -> EachRow | None:
+    """Return what is said of columns that may be counts, without one that is none."""
+    unread = () if each_row is None else tuple(name for name in each_row.unread if fold_name(name) != fold_name(column))
+    return None if each_row is None or not unread else replace(each_row, unread=unread)
+
+
 def _unread_beside(files: FoundFiles, noun: str, places: Collection[str], columns: PointColumns | IdColumns) -> EachRow | None:
     """Return what is said of tables in which `places` say where: one column of ids, or the coordinates of origins and destinations."""
     if columns.count is not None:
@@ -232,7 +283,7 @@ def _unread_beside(files: FoundFiles, noun: str, places: Collection[str], column
     return each_row_of(noun, unread_columns(header, [name for name in header.names if fold_name(name) in folded]))
 
 
-Locator: TypeAlias = PointLocator | IdLocator | SlotLocator | PointPairLocator
+Locator: TypeAlias = PointLocator | IdLocator | SlotLocator | PointPairLocator | PeriodLocator
 """What a family adds to the reading of files: which columns say where a row is, and how rows become cells.
 
 `place` reads the rows of a file into memory and finds the cell of each; it raises as `read_points`, `read_areas` and `read_trips` do.

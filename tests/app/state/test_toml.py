@@ -49,6 +49,12 @@ def test_what_does_not_fit_is_refused(tables, reason):
     assert reason in str(error.value)
 
 
+def test_a_series_of_releases_is_left_to_the_command_line():
+    tables = changed(next(iter(POINT_CASES.values())), "dataset.series", {"protects": "person"})
+    with pytest.raises(DpvizError, match="dpviz release CONFIG --period NAME makes them"):
+        read_toml(to_text(tables).encode(), page_in_curate(POINTS))
+
+
 @pytest.mark.parametrize("part", [part for part, _ in CATEGORIES.values()], ids=CATEGORIES)
 def test_counts_by_category_are_saved_as_they_were(part):
     by_slot = changed(BY_HOUR, "data.per_slot", None) if "sum_between" in part else BY_HOUR
