@@ -10,6 +10,7 @@ from dpviz.app.components.rail import RailLevel
 from dpviz.app.modes.rail import RailParts
 from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.pages.areas.level import change_level
+from dpviz.app.pages.areas.slots import narrow
 from dpviz.app.pages.areas.state import AreasDrawn
 from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.level_worth import weigh_regions
@@ -39,7 +40,7 @@ def make_rail(shown: ShownRuns, level: int, slots: tuple[str, ...] | None, part:
     return RailParts(
         frame=regions,
         levels=make_levels(part, what),
-        levels_of=partial(make_levels, part),
+        levels_of=lambda run: make_levels(part, narrow(run, slots)),
         numbers=range(regions.depth + 1),
         shown=level,
         place_shares=place_shares,

@@ -51,11 +51,14 @@ def of_shown_slots(shown: ShownRuns) -> ShownRuns:
     slots = shown_slots(shown)
     if slots is None:
         return shown
-    narrowed = {id(what): _narrow(what, slots) for what in shown.different}
+    narrowed = {id(what): narrow(what, slots) for what in shown.different}
     return replace(shown, results={index: narrowed[id(what)] for index, what in shown.results.items()})
 
 
-def _narrow(what: AreasDrawn, slots: tuple[str, ...]) -> AreasDrawn:
+def narrow(what: AreasDrawn, slots: tuple[str, ...] | None) -> AreasDrawn:
+    """Return a run as it is in some slots, of any level; None is all of them."""
+    if slots is None:
+        return what
     release: Any = what.release
     alone: AreaRelease = release.in_slots(slots)
     evaluation = None if what.evaluation is None else evaluate_areas(alone, what.data.counts.in_slots(slots))
