@@ -211,9 +211,10 @@ def compare_releases(question: Rehearsal, counts: PrivateData) -> Outlook:
         releases.append(question.mechanism.release(counts, question.budget, stream))
         if kind.are_enough(question.mechanism, releases):
             break
+    looked_at: Any = counts
     if question.slots is not None:
-        releases, counts = [release.in_slots(question.slots) for release in releases], counts.in_slots(question.slots)
-    return Outlook(levels=kind.levels(question, releases, counts), receipt=releases[0].receipt)
+        releases, looked_at = [release.in_slots(question.slots) for release in releases], looked_at.in_slots(question.slots)
+    return Outlook(levels=kind.levels(question, releases, looked_at), receipt=releases[0].receipt)
 
 
 @lru_cache(maxsize=1)

@@ -288,10 +288,10 @@ class CrossRelease(AreaRelease):
         for level in range(self.categories.depth):
             above = self.categories.ancestors(level)
             here = np.unique(above[inside])
-            column = self.slot_hierarchy.starts[level] + here
+            column: Integers = self.slot_hierarchy.starts[level] + here.astype(np.int64)
             if len(here) == 1 and np.isin(above, here).sum() == inside.sum() and not np.isnan(self.cross_noisy[:, column]).all():
                 return column
-        return self._finest.start + np.flatnonzero(inside)
+        return np.asarray(self._finest.start + np.flatnonzero(inside))
 
     def profile(
         self, regions: Sequence[str], *, level: Level | None = None, slot_level: Level | None = None

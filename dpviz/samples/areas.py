@@ -106,9 +106,9 @@ def made_up_hours(*, seed: int = SEED) -> AreaCounts:
     """
     areas, residents = made_up_city(seed=seed)
     regions, rng = areas.regions, np.random.default_rng([seed, 24])
-    west, south, east, north = regions.geometry[-1].total_bounds
     centre = shapely.get_coordinates(shapely.centroid(np.asarray(regions.geometry[-1], object)))
-    distance = np.hypot(*((centre - [west, south]) / [east - west, north - south] - 0.5).T)
+    low, high = centre.min(axis=0), centre.max(axis=0)
+    distance = np.hypot(*((centre - low) / (high - low) - 0.5).T)
     lively, late = (
         rng.choice(regions.size(level), chosen, replace=False) for level, chosen in ((1, _EVENING_DISTRICTS), (2, _NIGHT_TRACTS))
     )

@@ -58,9 +58,9 @@ def name_range(categories: Categories, slots: tuple[int, int]) -> str:
     ('07 to 09', 'morning', '07')
     """
     for level in range(1, categories.depth + 1):
-        name, first, last = list_groups(categories, level)[categories.ancestors(level)[slots[0]]]
-        if (first, last) == slots:
-            return name
+        group = list_groups(categories, level)[int(categories.ancestors(level)[slots[0]])]
+        if group[1:] == slots:
+            return group[0]
     names = categories.names_of(categories.depth)
     return f"{names[slots[0]]} to {names[slots[1]]}"
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from dpviz.app.components.profile import receive
+from dpviz.app.pages.areas.tabs import ASK_TAB, TAB_TITLES
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.cross_release import CrossRelease
 from tests.app.parts import changed_page
 from tests.app.rails import rail_of
-from tests.app.seen import fine, labelled, newest, scene
+from tests.app.seen import figures, fine, labelled, newest, scene
 from tests.app.start import pages_app, query_of
-from tests.app.walk import open_drawer
+from tests.app.walk import open_drawer, open_tab
 
 CITY = {"sample": "city_by_hour", "level": "1"}
-TRUE_AT = 2  # bars: name, first and last slot, count, low, high, true
 
 
 @pytest.fixture
@@ -101,6 +101,18 @@ def test_slots_that_are_chosen_are_those_of_maps_titles_chips_sum_link_and_rail(
     fine(app.button(key="undo").click().run())
     assert "slots" not in query_of(app)
     np.testing.assert_array_equal(fills(app, 1), before)
+
+
+def test_tables_and_key_figures_are_those_of_the_chosen_slots():
+    app = open_drawer(by_hour(CITY | {"asked": "[4]", "slots": "[7,9]"}), "Numbers")
+    alone = drawn(app).release.in_slots(["07", "08", "09"])
+    assert figures(app)["Typical noise (standard deviation)"].startswith(f"{np.median(alone.stddev(1)):.3g}"[:3])
+    for name in TAB_TITLES:
+        if name != ASK_TAB:
+            fine(open_tab(app, name))
+    assert app.dataframe[-1].value["count"].tolist() == pytest.approx(sorted(alone.to_frame(1)["count"].round(2), reverse=True))
+    count = alone.answer([["10"]], level=1)[0]
+    assert figures(open_drawer(app, "Ask"))["Released answer"] == f"{count:,.0f} visits"
 
 
 def test_a_link_opens_the_same_slots_and_clamps_those_that_the_data_lack(strip):

@@ -134,6 +134,7 @@ SAMPLES = {
     ),
     "trips": State(family="trips", parts={"sample": "us_flights", "mechanism": "flat_gaussian", "settings": {}, "epsilon": "1/3"}),
     "areas": State(family="areas", parts={"sample": "made_up_city", "seed": 7}),
+    "areas by hour": State(family="areas", parts={"sample": "city_by_hour", "mechanism": "cross_tree", "epsilon": "1"}),
 }
 FILES = {
     "points, counts": homes(count="n"),

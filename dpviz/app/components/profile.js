@@ -45,7 +45,8 @@ const add = (parent, tag, name, attributes = {}, space = null) => {
 };
 
 const whole = (number) => Math.round(number).toLocaleString("en");
-const describe = (bar) => `${bar.name}: ${whole(bar.count)} (95 %: ${whole(Math.max(bar.low, 0))} to ${whole(Math.max(bar.high, 0))})${bar.true === null ? "" : `, true ${whole(bar.true)}`}`;
+const ends = (bar) => [Math.floor(bar.low), Math.ceil(bar.high)].map((end) => whole(Math.max(end, 0)));  // no count is below 0
+const describe = (bar) => `${bar.name}: ${whole(bar.count)} (95 %: ${ends(bar).join(" to ")})${bar.true === null ? "" : `, true ${whole(bar.true)}`}`;
 
 function build(strip) {
   const { data, svg, scale, slots, groups, key: legend } = strip, { bars } = data, n = bars.length;
@@ -96,7 +97,7 @@ function list(strip) {
   add(strip.table, "caption", "").textContent = `Released ${unit} by ${by}`;
   const row = (cells, tag) => cells.reduce((made, cell) => { add(made, tag, "").textContent = cell; return made; }, add(strip.table, "tr", ""));
   row([by, "released", "95 % from", "to", ...(bars[0].true === null ? [] : ["true"])], "th");
-  for (const bar of bars) row([bar.name, whole(bar.count), whole(bar.low), whole(bar.high), ...(bar.true === null ? [] : [whole(bar.true)])], "td");
+  for (const bar of bars) row([bar.name, whole(bar.count), ...ends(bar), ...(bar.true === null ? [] : [whole(bar.true)])], "td");
 }
 
 const range = (strip) => (strip.ends ? [Math.min(...strip.ends), Math.max(...strip.ends)] : null);

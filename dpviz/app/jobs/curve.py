@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dpviz.app.jobs.job import Job
 from dpviz.app.jobs.results import Results
@@ -55,7 +55,7 @@ def _compute(job: CurveJob) -> None:
     with job.turn(LONG_RUNS) as check:
 
         def compute() -> Curves:
-            options = {"delta": of.delta, "gaussian": of.gaussian, "slots": of.slots}
+            options: dict[str, Any] = {"delta": of.delta, "gaussian": of.gaussian, "slots": of.slots}
             return levels_over_epsilon(of.mechanism, of.counts, **options, before_run=check)
 
         job.results.append(of.known.answer(job.key, compute))

@@ -138,7 +138,7 @@ class Draft:
         """Whether records are counted by category, such as the hour, beside the place."""
         if self.source != SAMPLE:
             return self.kind.family is AREA_FAMILY and self.counted_by != PLACE_ALONE
-        return bool(getattr(self.kind.samples.get(self.sample or ""), "slot_levels", ()))
+        return bool(getattr(self.kind.samples.get(str(self.sample)), "slot_levels", ()))
 
     @property
     def run(self) -> Run:

@@ -64,6 +64,9 @@ def test_links_mean_what_they_meant(kind):
 @example(POINTS, {"size": "9" * 400})
 @example(POINTS, {"settings": '{"height":' + "9" * 3900 + "}"})
 @example(POINTS, {"settings": '{"weights":[[1]],"split":{}}'})
+@example(AREAS, {"slots": "[9,7]"})
+@example(AREAS, {"slots": "[1e400,2]", "by_slot": "yes"})
+@example(AREAS, {"mechanism": "cross_tree", "sample": "city_by_hour", "slots": "[7,99999]", "by_slot": "True"})
 @example(AREAS, {"second": '{"mechanism":[],"settings":3,"epsilon":true,"delta":{}}'})
 @example(POINTS, {"settings": '{"height":1e999}'})
 def test_any_text_is_read_or_the_whole_link_refused(kind, link):
@@ -109,6 +112,13 @@ def test_the_fields_that_no_link_may_carry_are_these():
     assert never_in_link(Draft) == data | {"counted_by", "categories", "family", "mode", "account", "texts", "output", "guess"}
     assert never_in_link(View) == {"drawer"}
     assert never_in_link(Run) == set()
+
+
+def test_slots_of_a_link_are_a_range():
+    for refused in ("[9,7]", "[7]", "[7,8,9]", "[-1,2]", "[0,65536]", "[0.5,2]", "7", "null"):
+        with pytest.raises(SettingError, match="slots"):
+            read_link(AREAS, {"slots": refused})
+    assert read_link(AREAS, {"slots": "[0,65535]"}).view.slots == (0, 65535)
 
 
 @pytest.mark.parametrize(

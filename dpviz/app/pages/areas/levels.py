@@ -20,8 +20,15 @@ from dpviz.view.escape import line
 _ONE_REGION = "It is one number: the maps show the levels below it."
 
 
-def make_rail(shown: ShownRuns, level: int, slots: tuple[str, ...] | None) -> RailParts:
-    """Return the rail of the first run at a level that the maps show, in the slots that they show; None for all."""
+def make_rail(shown: ShownRuns, level: int, slots: tuple[str, ...] | None, part: str) -> RailParts:
+    """Return the rail of the first run at a level that the maps show.
+
+    Args:
+        shown: the runs, in the slots that are shown.
+        level: which level.
+        slots: ids of these slots; None for all.
+        part: their name; "" for all.
+    """
     what: AreasDrawn = shown.first
     regions = what.release.regions
 
@@ -31,8 +38,8 @@ def make_rail(shown: ShownRuns, level: int, slots: tuple[str, ...] | None) -> Ra
 
     return RailParts(
         frame=regions,
-        levels=make_levels(what),
-        levels_of=make_levels,
+        levels=make_levels(part, what),
+        levels_of=partial(make_levels, part),
         numbers=range(regions.depth + 1),
         shown=level,
         place_shares=place_shares,
@@ -48,12 +55,12 @@ def expect(areas: AreaCounts, slots: tuple[str, ...] | None, mechanism: Any, bud
     return [error.stddev for error in mechanism.level_errors(release if slots is None else release.in_slots(slots))]
 
 
-def make_levels(what: AreasDrawn) -> list[RailLevel]:
-    """Make the levels of the rail, from a run on public data."""
+def make_levels(part: str, what: AreasDrawn) -> list[RailLevel]:
+    """Make the levels of the rail, from a run on public data; `part` names the slots that it is about, if these are not all."""
     return [
         RailLevel(
             name=line(row["name"]),
-            subject=f"A region ({line(row['name'])})" if level else "The whole",
+            subject=f"A region ({', '.join(filter(None, (line(row['name']), line(part))))})" if level else "The whole",
             about=f"{row['regions']:,} regions",
             worth=worth,
             closed="" if level else _ONE_REGION,

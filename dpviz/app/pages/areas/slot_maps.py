@@ -9,46 +9,39 @@ from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.modes.teach import make_scene
 from dpviz.app.pages.areas.level import asked_regions, make_settings, shown_level
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
-from dpviz.release.cross_release import CrossRelease
 from dpviz.view.areas_slots import AREAS as SHARED
 from dpviz.view.areas_slots import Slots, choose_groups, make_slot_pane, slots_in
-from dpviz.view.canvas import Areas, Scene, on_land
+from dpviz.view.canvas import Areas, Pane, Scene, on_land
 
 
 def make_slot_scene(shown: ShownRuns, caption: str, stamp: str) -> tuple[Scene, list[Slots]]:
     """Return the maps of the first run, and the slots that each of them shows.
 
     Args:
-        shown: runs by category, in all slots.
+        shown: runs by category, in all slots, of regions that lie on a map.
         caption: a sentence under a saved picture.
         stamp: what must be said of the numbers.
     """
     what: AreasDrawn = shown.first
     release: Any = what.release
-    return _make_scene(what, release, caption, stamp), choose_groups(release.categories)
-
-
-def _make_scene(what: AreasDrawn, release: CrossRelease, caption: str, stamp: str) -> Scene:
-    regions, counts, on_map = release.regions, what.data.counts, what.data.on_map
+    regions, on_map, groups = release.regions, what.data.on_map, choose_groups(release.categories)
     level = shown_level(regions)
     view, chosen = make_settings(what.data, level), asked_regions(regions)
-    shapes = on_map.shapes(level)
-    if shapes is None:
-        raise ValueError("Regions without outlines or points have no maps.")
 
-    def make_pane(slots: Slots) -> Any:
-        true = counts.in_slots(slots_in(release.categories, slots[1:])).level_counts()[level]
+    def make_pane(slots: Slots) -> Pane:
+        true = what.data.counts.in_slots(slots_in(release.categories, slots[1:])).level_counts()[level]
         return make_slot_pane(release, on_map, view, slots, true, chosen)
 
+    shapes: Any = on_map.shapes(level)
     scene = make_scene(
-        [make_pane(slots) for slots in choose_groups(release.categories)],
+        [make_pane(slots) for slots in groups],
         ". Orange: busier than the whole's usual share; purple: quieter.",
         bounds=on_map.bounds,
         areas={SHARED: Areas(shapes=shapes, texts=[""] * regions.size(level))},
         caption=caption,
         stamp=stamp,
     )
-    return on_land(scene)
+    return on_land(scene), groups
 
 
 def take_slots(slots: Slots, chosen: Chosen) -> bool:

@@ -54,7 +54,7 @@ def make_teach(shown: ShownRuns) -> TeachParts:
     first: AreasDrawn = shown.first
     regions = first.data.counts.regions
     level = shown_level(regions)
-    rail = make_rail(shown, level, slots)
+    rail = make_rail(shown, level, slots, part)
     scene, drawings = None, list[Any]()
     if first.data.on_map.shapes(level) is not None:
         scene, drawings = make_slot_scene(whole, rail.sentence, _stamp(first)) if by_slot else _make_scene(shown, rail.sentence, part)
