@@ -354,7 +354,7 @@ def _choose_level(page: FamilyState, levels: Levels) -> AnyLevel:
 
 
 def _slide(page: FamilyState, part: str, label: str, names: dict[int, str], usual: int) -> int:
-    """Ask for one of some levels by their names; nothing is asked where there is one alone."""
+    """Let one of some levels be chosen by name, where there are several."""
     numbers, said = list(names), getattr(page.draft.guess, part)
     if len(numbers) == 1:
         return numbers[0]

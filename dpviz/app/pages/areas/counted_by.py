@@ -93,7 +93,7 @@ def _take_file(name: str | None) -> None:
 def choose_counted_by() -> None:
     """Ask by what records are counted beside the place."""
     shown = widget_for("areas counted by", AREAS.draft.counted_by, _take_kind)
-    text = "In each region, records are counted by the hour, for instance. Every region has every hour, also where nobody was."
+    text = "In each region, records are counted by the hour, for instance. Every region has every hour, empty ones too."
     st.segmented_control("Counted by", COUNTED_BY, required=True, help=text, **shown)
 
 
