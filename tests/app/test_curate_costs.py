@@ -239,8 +239,8 @@ def geojson_in_hexagons(actions, folder):
     say_whom(actions, "record")
     actions.type("A place", "Lyon")
     actions.press(page.get_by_role("button", name="Lyon ("), "the place")
-    actions.type("How many records, about?", "3000")
-    actions.press(page.get_by_role("button", name="Suggest a size"), "a useful size")
+    actions.type("How many records, about?", "30000")
+    actions.press(page.get_by_role("button", name="Suggest a size", exact=True), "a useful size")
 
 
 def trips_between_polygons(actions, folder, write=write_nested):
