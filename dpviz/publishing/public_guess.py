@@ -29,7 +29,7 @@ Released = TypeVar("Released", bound=NoisyRelease)
 SEED = 0
 _AROUND_TOWNS = 0.8  # part of the records that lie around towns; the others lie evenly
 _IN_TOWNS = 0.98  # the same in regions, where evenly means as many in a large region as in a small one
-_PLACED = 200_000  # made-up residents by whose places regions are weighed
+_PLACED = 50_000  # made-up residents by whose places regions are weighed
 _KM_OF_A_MILLION = 6.0  # standard deviation of the places of the residents of a town of a million; it grows with the square root
 _KM_PER_DEGREE = 111.2
 _KEPT = "_shares by towns"  # name under which regions keep theirs

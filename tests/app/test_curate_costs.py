@@ -258,8 +258,10 @@ def geojson_in_hexagons(actions, folder):
     say_whom(actions, "record")
     actions.type("A place", "Lyon")
     actions.press(page.get_by_role("button", name="Lyon ("), "the place")
-    actions.type("How many records, about?", "3000")
-    actions.press(page.get_by_role("button", name="Suggest a size"), "a useful size")
+    actions.type("How many records, about?", "30000")
+    page.get_by_role("button", name="Suggest a size", exact=True).click()
+    page.locator(".st-key-bar").get_by_text("at resolution 5").wait_for()
+    actions.note("a useful size")
 
 
 def trips_between_polygons(actions, folder, write=write_nested):

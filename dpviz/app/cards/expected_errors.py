@@ -288,6 +288,8 @@ class _Question:
         Raises:
             SettingError: there is none, or what is left is not known.
         """
+        if self.left is None:
+            raise SettingError("Type the cap first: then a size and an ε within it are suggested.")
         if not self.left:
             raise SettingError(_NOTHING_HELPS)
         first, *others = self.how.runs

@@ -1,9 +1,9 @@
 """Links: the parameters of a page's address, and the page that they open.
 
 A link is text that a stranger may have written. It carries parameters only, those that the fields of `Draft`, `Run` and `View` name; never
-data, never a path. The names of files of one's own are in it only while the files are declared public in a session; then they are asked for
-by these names. It is read as a whole: if one parameter is not understood, the link is refused in one sentence and nothing of it is
-used. Parameters that the page does not have, such as those of a mail program, are left alone.
+data, never a path. The names of files of one's own are in it only while the files are declared public in a session; the page that it opens
+then asks for them by these names. It is read as a whole: if one parameter is not understood, the link is refused in one sentence and
+nothing of it is used. Parameters that the page does not have, such as those of a mail program, are left alone.
 """
 
 from __future__ import annotations

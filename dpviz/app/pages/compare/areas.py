@@ -51,7 +51,13 @@ class ComparedAreas(Compared):
             releases, shown, lambda release, kind: draw_areas(release, on_map, replace(view, shown=kind), truth), make_pane
         )
         texts, bounds = {name: areas_of(drawing) for name, drawing in drawings.items()}, on_map.bounds
-        parts = {"areas": texts, "edge": False, "nothing": NOTHING, "ground": ground_in(bounds), "places": names_among(texts, bounds)}
+        parts: dict[str, Any] = {
+            "areas": texts,
+            "edge": False,
+            "nothing": NOTHING,
+            "ground": ground_in(bounds),
+            "places": names_among(texts, bounds),
+        }
         show_canvas("compare areas canvas", data, made, areas.regions, link=link, bounds=bounds, **parts)
 
 

@@ -68,7 +68,7 @@ class ComparedTrips(Compared):
         for name, drawing in drawings.items():
             areas |= areas_of(drawing, name)
         places = names_of_dots(drawings["0"]) or names_among(areas, bounds)
-        parts = {"areas": areas, "edge": False, "nothing": NOTHING, "ground": ground_in(bounds), "places": places}
+        parts: dict[str, Any] = {"areas": areas, "edge": False, "nothing": NOTHING, "ground": ground_in(bounds), "places": places}
         show_canvas("compare trips canvas", data, made, (trips.regions, trips.ends), link=link, bounds=bounds, **parts)
 
 
