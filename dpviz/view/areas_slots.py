@@ -12,7 +12,7 @@ from dpviz.arrays import Integers
 from dpviz.release.cross_release import CrossRelease
 from dpviz.space.categories import Categories
 from dpviz.view.areas_drawing import NO_NUMBER, AreasMapSettings, RegionsOnMap, name_regions
-from dpviz.view.canvas import Pane, choose_shades, make_legend, make_palette
+from dpviz.view.canvas import Pane, choose_shades, make_legend, make_palette, to_css
 from dpviz.view.colors import Scale, occupied_top
 from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import size_points
@@ -98,6 +98,8 @@ def make_slot_pane(
     shapes = on_map.shapes(view.level)
     sizes = np.sqrt(np.clip(of_region / occupied_top(of_region), 0.0, 1.0))
     legend = make_legend(scale, negatives=False, pale="noise alone could explain it")
+    if not known.all():
+        legend = replace(legend, marks=(*legend.marks, (to_css(np.array([NO_NUMBER], np.uint8)), "nothing released")))
     titles = name_regions(release.regions, view.level)
     rows = zip(titles, *(column.tolist() for column in (count, usual, low, high, pale, truth)), strict=True)
     return Pane(

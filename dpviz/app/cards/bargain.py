@@ -63,14 +63,14 @@ class LevelBargain:
 
     @property
     def share(self) -> str:
-        """The error beside an average count, in words.
+        """The error beside an average count, in words that it follows.
 
         >>> LevelBargain(name="1.1 km", part="square", error=49.6, average=48.8, parts=4096, useful=25).share
-        '102 %'
+        '102 % of'
         """
         if self.error >= _TIMES * self.average:
-            return f"{self.error / self.average:,.0f} times the count" if self.average else "more than the count"
-        return f"{format_decimal(100 * self.error / self.average, 3)} %"
+            return f"{self.error / self.average:,.0f} times" if self.average else "more than"
+        return f"{format_decimal(100 * self.error / self.average, 3)} % of"
 
     @property
     def title(self) -> str:
@@ -92,10 +92,10 @@ class LevelBargain:
             first, *others = ((name, f"{number:,.0f}") for name, number in self.readable.items())
             by = ", ".join([f"by {first[0]}", *(f"{number} by {name}" for name, number in others)])
             useful = f"about {first[1]} {self.part}s of {self.places:,} at {self.name} with a readable profile {by},"
-            return f"{useful} if records lie {self.lie}, ± {self.share} of an average count"
+            return f"{useful} if records lie {self.lie}, ± {self.share} an average count"
         by = f" by {self.method}" if self.method else ""
         useful = f"about {number_of(round(self.useful), f'useful {self.part}')} of {self.parts:,} at {self.name}{by}"
-        return f"{useful} if records lie {self.lie}, ± {self.share} of an average one"
+        return f"{useful} if records lie {self.lie}, ± {self.share} an average one"
 
 
 @dataclass(frozen=True, kw_only=True)

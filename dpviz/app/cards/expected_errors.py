@@ -52,7 +52,7 @@ class Levels:
         usual: the level that is chosen at first.
         part: what a count of a level is, such as "square".
         parts_at: returns how many parts a level has.
-        slots: of counts by category, the levels of categories, coarsest first, by their numbers: 0 for all slots together.
+        slots: of counts by category, the levels of categories, coarsest first, by their numbers.
         slots_at: returns how many categories such a level has.
     """
 
@@ -64,7 +64,7 @@ class Levels:
     slots_at: Callable[[int], int] = lambda _: 1
 
     def each(self) -> list[AnyLevel]:
-        """List the levels, each without slots and then by each level of categories."""
+        """List the levels, of counts by category each by each level of categories."""
         return [(level, slot) if slot else level for level in self.names for slot in (self.slots or (0,))]
 
     def size(self, level: AnyLevel) -> int:
@@ -381,7 +381,7 @@ def _describe(question: _Question, expected: Expected, levels: Levels, unit: str
     if expected.bargain is not None:
         worth = expected.bargain.shown
         average = format_decimal(worth.average, 2)
-        st.markdown(f"**± {format_decimal(error, 2)} {unit}** {where}, {worth.share} of an average one ({average})")
+        st.markdown(f"**± {format_decimal(error, 2)} {unit}** {where}, {worth.share} an average one ({average})")
         return
     st.markdown(f"**± {format_decimal(error, 2)} {unit}** {where}")
     needed = _NOISE_OF_USABLE * error * levels.size(expected.level)

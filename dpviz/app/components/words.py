@@ -17,8 +17,10 @@ from dpviz.privacy.accounts import Amount, amount_of
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.base import NoisyRelease
+from dpviz.release.cross_release import CrossRelease
+from dpviz.release.mean_release import MeanRelease
 from dpviz.release.tables import escape_texts
-from dpviz.release.verdict import verdict
+from dpviz.release.verdict import describe_pairs, verdict
 from dpviz.view.escape import markdown
 
 AT_ONCE = "The 95 % intervals hold for all {numbers:,} numbers of the release at once, and so also for the largest ones, which stand first."
@@ -184,4 +186,5 @@ def verdict_row(release: NoisyRelease, title: str = "") -> None:
     if not release.receipt.private:
         return
     result, name = verdict(release), f"{markdown(title)}: " if title else ""
-    st.markdown(f"{name}**{markdown(result.headline)}** {markdown(result.detail)}", help=markdown(result.rule))
+    by_slot = describe_pairs(release) if isinstance(release, CrossRelease) and not isinstance(release, MeanRelease) else ""
+    st.markdown(f"{name}**{markdown(result.headline)}** {markdown(f'{result.detail}{by_slot}')}", help=markdown(result.rule))

@@ -274,7 +274,7 @@ class Guess:
         spread: how they lie, one of `SPREADS` (`dpviz.publishing.public_guess`); None for the usual way.
         pairs: on how many pairs of the finest level trips may lie; None for all of them.
         level: the level whose error is shown.
-        slot_level: of counts by category, the level of categories whose error is shown there; 0 for all slots together.
+        slot_level: of counts by category, the level of categories whose error is shown there.
         wanted: the error that is wanted there, for which ε is found.
     """
 

@@ -103,7 +103,8 @@ def of_pairs(*useful):
     profiles = {"hour": 0.0, "part of day": 0.0}
     none = LevelBargain(name="block", part="region", error=5, average=10, parts=99, useful=3, places=9, readable=profiles)
     levels = {(place, slot): none for place in (1, 2, 3) for slot in (1, 2)} | {3: none}
-    return Bargain(level=(3, 2), levels=levels | {pair: replace(none, readable={"hour": 9.0}) for pair in useful}, find_epsilon=float)
+    levels |= {pair: replace(none, readable={"hour": 9.0}) for pair in useful}
+    return Bargain(level=(3, 2), levels=levels, find_epsilon=float, take_both=list)
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,12 @@ MAP_HEIGHT, DECLARED_HEIGHT = 620, 380  # pixels
 
 
 def list_levels(areas: AreaCounts) -> Levels:
-    """Return the levels of regions, and where the mechanism counts by category also those of categories."""
+    """Return the levels of regions, and where the mechanism counts by category also those of categories: they are what is paid for."""
     regions, categories = areas.regions, areas.categories
     levels = Levels(names=dict(enumerate(regions.levels, start=1)), usual=regions.depth, part="region", parts_at=regions.size)
     if categories is None or isinstance(categories, Summed) or not AREAS.mechanisms[str(AREAS.draft.run.mechanism)].by_category:
         return levels
-    return replace(levels, slots=dict(enumerate(("all slots together", *categories.levels))), slots_at=categories.size)
+    return replace(levels, slots=dict(enumerate(categories.levels, start=1)), slots_at=categories.size)
 
 
 def coarser_cells(declared: Declared) -> Callable[[], Iterator[Coarser]] | None:

@@ -18,6 +18,7 @@ from dpviz.space.categories import Categories
 from dpviz.view.areas_slots import list_groups, name_range, slots_in
 
 MOST_BARS = 168  # the hours of a week
+_HINT = ". Press a bar, or drag over several"
 
 
 def counts_slots(shown: ShownRuns) -> bool:
@@ -92,7 +93,7 @@ def show_profile(shown: ShownRuns, narrowed: ShownRuns) -> None:
         key=f"{AREAS.prefix}profile",
         chosen=shown_range(shown),
         on_slots=lambda slots: AREAS.change(view={"slots": slots}),
-        said=_describe(narrowed.first, ids, of_level, name, name_shown(shown)),
+        said=_describe(narrowed.first, ids, of_level, name, name_shown(shown)) + ("" if shown_range(shown) else _HINT),
         unit=what.data.unit,
         every="All day" if categories.levels[-1] == "hour" else "All slots",
         by=categories.levels[level - 1],
