@@ -44,15 +44,15 @@ class Day(Lesson):
     )
     task: ClassVar[str] = "take parts of the day in place of hours, then raise ε: from where on does the block have a day?"
     question: ClassVar[str] = (
-        "A city publishes its visits by block and hour, with ε = 0.2. In the busiest hour, one block has 11 of them, and its district"
-        " 1,209. In how many of the 24 hours does the release tell whether this block is busier or quieter than over the day?"
+        "A city publishes its visits by block and hour, with ε = 0.2. In the busiest hour, one block has 9 of them, and its district"
+        " 1,183. In how many of the 24 hours does the release tell whether this block is busier or quieter than over the day?"
     )
     choices: ClassVar[tuple[str, ...]] = ("in few or none", "in about half", "in nearly all")
     right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "In 0 of 24. Each count of a block has whiskers of ± 17 visits, at noon and at night, more than the block ever has. In its district"
-        " they are ten times as wide, but there are 1,209 visits: 20 of 24 hours stand out, of which chance alone would give one. It turns"
-        " with more budget, at ε = 2 for 11 of 24 hours, and in blocks with far more people."
+        " they are ten times as wide, but there are 1,183 visits: 19 of 24 hours stand out, of which chance alone would give one. It turns"
+        " with more budget, at ε = 2 for 15 of 24 hours, and in blocks with far more people."
     )
     in_class: ClassVar[str] = (
         "Let them draw the day of the district from the left chart, and then that of the block from the right one. The wrong belief is that"

@@ -141,7 +141,7 @@ def test_without_any_record_there_is_no_average_to_compare_with():
 
 @pytest.mark.parametrize("lean", [False, True])
 def test_errors_in_some_slots_are_those_of_their_counts(lean):
-    """An average block has as many visits as three hours say. Its noise is that of any release; lean counts are better than it in blocks."""
+    """An average block has as many visits as three hours say. Its noise is that of any release, and lean counts are better in blocks."""
     city, slots, mechanism = dv.load_sample("city_by_hour"), ("07", "08", "09"), dv.CrossTree(lean=lean)
     errors = levels_over_epsilon(mechanism, city, epsilons=(0.5, 1), slots=slots)
     for level, known in errors.items():
