@@ -71,6 +71,8 @@ def _person_definition(order: Order) -> str:
     if data.unit != "person":
         return ""
     most = f"{data.contributions:,} {data.noun}{'' if data.contributions == 1 else 's'}"
+    per_slot = getattr(data, "per_slot", None)  # counts of a family without slots have none
+    most += "" if per_slot is None else f" in all, and {per_slot:,} in each slot,"
     if order.person:
         return f"a person is one value of the column {order.person!r}, of whom at most {most} were counted"
     if not data.is_enforced:

@@ -82,7 +82,7 @@ def declared_scene(on_map: RegionsOnMap, level: int, error: float | None, *, uni
         title=said or f"The declared regions of level {name}",
         about=f"{size:,} regions",
         words="",
-        legend=Legend(title="From public values: no record was looked at" if said else ""),
+        legend=Legend(title="From public values alone" if said else ""),
         areas=(_ONE,),
         fills=(np.tile(np.array(DECLARED_FILL[dark], np.uint8), (size, 1)),),
         dots=(np.full(size if shapes.are_dots else 0, _DOT),),

@@ -122,6 +122,7 @@ def _make_area_values(release: AreaRelease) -> Facts:
         "fitness": list_fitness(release),
         "pairs": list_pairs(release),
         "means": list_means(release),
+        "zone": getattr(getattr(release, "categories", None), "zone", None),
         "simultaneous": release.numbers,
         "examples": list_area_examples(release),
         "largest": list_largest_regions(release),

@@ -13,6 +13,7 @@ from dpviz.publishing.simulated_errors import count_readable
 from dpviz.space.categories import Categories
 from dpviz.space.cross import Cross
 from dpviz.space.summed import Summed
+from dpviz.view.report import report_html
 from tests.publishing.configs import FLOWS, TOWNS, changed, data_of, frame_of
 from tests.publishing.test_code import made_by
 
@@ -135,6 +136,7 @@ def test_a_publication_by_slot_is_paid_written_and_read_back(tmp_path):
     again = dv.read_release(folder)
     assert again.same_as(release)
     assert again.answer(["A"], slots=["morning"]) == release.answer(["A"], slots=["morning"])
+    assert b"Times were read on the clocks of Europe/Berlin" in report_html(release, dv.read_manifest(folder))
     long = pd.read_csv(folder / "by_slot.csv")
     assert len(long) == release.cross_count.size
     fine = long[(long.level == 2) & (long.slot_level == 2)]

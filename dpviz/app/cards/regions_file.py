@@ -96,7 +96,7 @@ def _choose_levels(
 ) -> tuple[tuple[str, ...] | None, tuple[int, ...] | None]:
     """Ask for the columns of ids and for levels by prefixes of ids; None for what is missing or wrong."""
     shown = page.widget(part, "levels", f"{role} levels {digest}", show=list, take=tuple)
-    text = "One column per level; the last one is that of the regions in the trips file."
+    text = "One column per level; the last one is that of the regions that the data name."
     levels: tuple[str, ...] = tuple(st.multiselect("Columns of ids, coarsest level first", columns, help=text, **shown))
     if not levels:
         cards.ask(FILES, "Say which columns hold the ids of the regions, coarsest level first.")

@@ -14,6 +14,7 @@ from dpviz.app.cards.cards import FILES, WHERE, Cards
 from dpviz.app.cards.uploads import Role, ask_for_file, kept_file, upload_types
 from dpviz.app.components.fields import Field, problem_with
 from dpviz.app.components.mechanism_controls import numbers_in
+from dpviz.app.components.words import number_of
 from dpviz.app.pages.areas.state import AREAS
 from dpviz.app.session import cached
 from dpviz.app.session.widgets import show_error, widget_for
@@ -61,7 +62,7 @@ class CountedBy:
             per_slot: the most of them in each slot; None where each record is its own person.
         """
         slot = slot_word()
-        records = f"all that one person did, at most {most:,} records" if most > 1 or per_slot else "one record"
+        records = f"all that one person did, at most {number_of(most, 'record')}" if most > 1 or per_slot else "one record"
         in_slot = f" and {per_slot:,} in each {slot}" if per_slot else ""
         return f"Protects {records}{in_slot}. {f'{slot.capitalize()}s' if slot else 'Bounds of values'} and regions are public."
 
