@@ -88,7 +88,8 @@ def points_controls(cards: Cards) -> Declared:
         return _choose_sample(cards)
     if cards.curates:
         points = Role(slot="", words="Private: points", named=POINTS.draft.uploaded.path)
-        outline = Role(slot=OUTLINE, words="Public: where to count", when_chosen=take_outline)
+        known = "" if (around := POINTS.draft.domain.around) is None else around.digest
+        outline = Role(slot=OUTLINE, words="Public: where to count", digest=known, when_chosen=take_outline)
         DropZone(page=POINTS, private=points if source == UPLOAD else None, public=[outline]).show(cards)
     chosen_files = choose_files(KIND, cards, partial(_ask_for_upload, cards))
     if chosen_files is not None:
