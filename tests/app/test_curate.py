@@ -134,7 +134,7 @@ class TestExpectedError:
         labelled(app.number_input, "How many records, about?").set_value(1000)
         app.select_slider(key="good level config").set_value(7)
         good(app.run())
-        assert re.search(r":red.*About 0 useful squares of 16,384 at level 7 .* of an average one, ε 0\.01", texts(app))
+        assert re.search(r":red.*About 0 useful squares of 16,384 at level 7 .* an average one, ε 0\.01", texts(app))
         assert app.button(key="draw").disabled, "mostly noise wants a tick"
         header, arrays = scene(app)
         assert header["panes"][0]["legend"]["title"] == "± in % of the guessed count"

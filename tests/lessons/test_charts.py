@@ -8,6 +8,7 @@ import pytest
 from dpviz.lessons import LESSONS
 from dpviz.lessons.charts import AMBER, COLORS, GREEN, RED, Look, columns_for, curve_chart
 from dpviz.lessons.consistency import _FITS, _OFF
+from dpviz.lessons.day import FILLS as DAY
 from dpviz.lessons.false_positives import SQUARE_COLORS
 from dpviz.lessons.maps import FILL
 from dpviz.lessons.topdown import FILLS
@@ -23,6 +24,7 @@ ALONE, WITH_A_FORM = 20.0, 12.0  # least distances in CIELAB, of colours alone a
 LINES = {"COLORS": COLORS, "split": (RED, *COLORS[:1], *COLORS[2:])}
 FORMS = {"tried and best": (AMBER, GREEN), "holds and misses": (ACCENT, RED)}
 AREAS = {"family": tuple(FILLS.values()), "street": (_FITS, _OFF), "town and outline": (FILL, RED), "presence": ("#d55e00", "#0072b2")}
+AREAS |= {"clear and not": DAY}
 AREAS |= {"known and drowned": (FILL, ORANGE), "empty, hidden and shown": SQUARE_COLORS}
 BARE = AREAS | {"two series, and dots without dashes": COLORS[:2]}
 

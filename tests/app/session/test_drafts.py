@@ -45,7 +45,7 @@ def test_after_a_reload_only_the_file_is_missing_and_is_asked_for_by_name():
 
 def test_an_answer_is_kept_before_the_page_has_run_to_its_end(monkeypatch):
     app = filled()
-    field = labelled(app.number_input, "How many records, about?").set_value(777)
+    field = next(each for each in app.number_input if each.label.startswith("How many records that count")).set_value(777)
     with monkeypatch.context() as broken:
         broken.setattr("dpviz.app.modes.curate.show_expected", lambda *_: 1 / 0)
         field.run()
