@@ -159,7 +159,7 @@ def hours_that_stand_out():
     by_hour = {level: day.read_day(level, day.HOUR, 0.2, 1) for level in day.PLACES}
     widths = {level: ((table["high"] - table["low"]) / 2).round() for level, table in by_hour.items()}
     assert all(width.nunique() == 1 for width in widths.values()), "whiskers are equally tall all day"
-    assert 9.5 < widths["district"][0] / widths["block"][0] < 10.5
+    assert 9 < widths["district"][0] / widths["block"][0] < 11
     assert widths["block"][0] > by_hour["block"]["truth"].max()
     asked = day.Day.question
     assert all(text in asked for text in (f"{by_hour['block']['truth'].max()} of them", f"{by_hour['district']['truth'].max():,}"))
