@@ -408,7 +408,7 @@ def _outlook_of_areas(question: Rehearsal, releases: Sequence[AreaRelease], made
     release, true, rows = releases[0], made_up.cross_counts(), []
     for noise in _noise_of_levels(question, release):
         count, stddev, released = _counts_at(true, made_up, noise.key), release.stddev(noise.key), _released_at(release, noise.key)
-        squared = stddev**2 if release.unbiased is None or count.size < _ENOUGH_REGIONS else (released - count) ** 2
+        squared = stddev**2 if release.approximate is None or count.size < _ENOUGH_REGIONS else (released - count) ** 2
         hidden = release.hidden_at(noise.level)
         shown = np.ones(count.shape, np.bool_) if hidden is None else ~hidden
         rows.append(

@@ -324,9 +324,8 @@ def judge_pairs(release: CrossRelease) -> dict[tuple[int, int], LevelVerdict]:
 
 def describe_pairs(release: CrossRelease) -> str:
     """Write the grade of each level of regions by the finest categories, such as " By hour: district usable, block mostly noise."."""
-    slot = release.categories.depth
-    judged = {level: judge_pairs(release)[level, slot].grade for level in range(1, release.regions.depth + 1)}
-    listed = ", ".join(f"{release.name_level(level)} {grade}" for level, grade in judged.items())
+    judged, finest = judge_pairs(release), release.categories.depth
+    listed = ", ".join(f"{release.name_level(level)} {judged[level, finest].grade}" for level in range(1, release.regions.depth + 1))
     return f" By {release.categories.levels[-1]}: {listed}."
 
 

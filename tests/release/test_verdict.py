@@ -15,6 +15,7 @@ from dpviz.evaluation.metrics import evaluate_points
 from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import (
     MECHANISMS,
+    CrossTree,
     FlatAreas,
     FlatGaussian,
     Identity,
@@ -36,7 +37,9 @@ from dpviz.release.verdict import (
     USABLE,
     LevelVerdict,
     Verdict,
+    describe_pairs,
     estimate_empty_share,
+    judge_pairs,
     square_verdict,
     verdict,
 )
@@ -441,3 +444,12 @@ def test_between_near_budgets_the_smaller_one_makes_no_more_levels_usable_in_the
         verdicts = [verdict(mechanism.release(data, budget_of(epsilon), Entropy.seeded(seed))) for seed in range(30)]
         usable.append(np.mean([sum(level.grade == USABLE for level in found.stages or found.levels) for found in verdicts]))
     assert (np.diff(usable) >= -0.25).all(), usable
+
+
+def test_counts_by_category_are_graded_by_level_and_the_finest_category():
+    release = CrossTree().release(load_area_sample("city_by_hour"), PureBudget("0.5"), Entropy.seeded(1))
+    named = [f"{name} {judge_pairs(release)[level, 2].grade}" for level, name in enumerate(("district", "tract", "block"), start=1)]
+    assert describe_pairs(release) == f" By hour: {', '.join(named)}."
+    assert (named[0], named[2]) == ("district usable", "block rough")
+    worse = CrossTree().release(load_area_sample("city_by_hour"), PureBudget("0.01"), Entropy.seeded(1))
+    assert "block mostly noise" in describe_pairs(worse), "it gets worse as the release does"

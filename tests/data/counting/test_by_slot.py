@@ -117,3 +117,22 @@ def test_an_upload_is_read_as_a_file_is():
     upload.name = "visits.csv"
     areas = read_areas(upload, regions=REGIONS, region="region", categories=HOURS, slot="at", count="none")
     assert_equal(areas, AreaCounts.from_table(visits(), regions=REGIONS, categories=HOURS, slot="at", count="none"))
+
+
+ODD = ("", "n/a", " 2 ", "inf", "1e2", "-4", "1e400", "0x10", "1_0", "9" * 40)
+
+
+@ENGINES
+def test_an_odd_value_decides_nothing_of_the_rows_beside_it(tmp_path, engine):
+    def read(*values: str) -> tuple[np.ndarray, int]:
+        path = tmp_path / "values.csv"
+        path.write_text("region,v\n" + "".join(f"a,{value}\n" for value in values), "utf-8")
+        options = {"regions": REGIONS, "region": "region", "categories": Summed(low=0, high=10), "slot": "v", "count": "none"}
+        areas = read_areas(path, engine=engine, **options)
+        return np.bincount(areas.slot, areas.count, 11), areas.outside
+
+    counts = read("5.5")[0]
+    alone = [read("5.5", value) for value in ODD]
+    together = read("5.5", *ODD)
+    np.testing.assert_array_equal(together[0], counts + sum(each - counts for each, _ in alone))
+    assert together[1] == sum(left_out for _, left_out in alone) == 6
