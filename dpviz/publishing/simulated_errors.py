@@ -403,12 +403,14 @@ def _noise_of_levels(question: Rehearsal, release: NoisyRelease) -> list[LevelEr
 def _outlook_of_areas(question: Rehearsal, releases: Sequence[AreaRelease], made_up: AreaCounts) -> tuple[LevelOutlook, ...]:
     """Compute what to expect of the regions of all levels: their noise, beside made-up counts; hidden regions are of no use.
 
-    Where a biased step makes counts better than their noise, errors are those of the release, where it has regions enough to show them.
+    Of public counts, for which a biased step may be better than the noise, errors are those of the release where it has regions enough to
+    show them. Made-up records lie evenly over slots, which such a step would find too easy.
     """
     release, true, rows = releases[0], made_up.cross_counts(), []
     for noise in _noise_of_levels(question, release):
         count, stddev, released = _counts_at(true, made_up, noise.key), release.stddev(noise.key), _released_at(release, noise.key)
-        squared = stddev**2 if release.approximate is None or count.size < _ENOUGH_REGIONS else (released - count) ** 2
+        is_measured = question.guess is None and release.approximate is not None and count.size >= _ENOUGH_REGIONS
+        squared = (released - count) ** 2 if is_measured else stddev**2
         hidden = release.hidden_at(noise.level)
         shown = np.ones(count.shape, np.bool_) if hidden is None else ~hidden
         rows.append(

@@ -153,3 +153,10 @@ def test_errors_in_some_slots_are_those_of_their_counts(lean):
             assert np.sqrt(np.mean(wrong**2)) < spread
             spread = np.sqrt(np.mean(wrong**2))
         assert known.error_at(0.5) == pytest.approx(spread / average, rel=0.2 if lean else 0.02)
+
+
+def test_of_made_up_records_which_lie_evenly_over_slots_errors_are_those_of_the_noise():
+    city, budget = dv.load_sample("city_by_hour"), dv.PureBudget("0.5")
+    found = dv.expected_errors(dv.CrossTree(), city.without_records(), budget, records=2000).by_level
+    noise = dv.CrossTree().expected_pair_errors(city.frame, budget)
+    assert found["error"].to_numpy() == pytest.approx([each.stddev for each in noise])
